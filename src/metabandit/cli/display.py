@@ -1,0 +1,71 @@
+"""What people see: tables, and progress with the time left."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+_PATIENCE = 2.0  # seconds before progress is worth showing
+
+
+def show_json(value: Any) -> None:
+    """One JSON value on standard output."""
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")
+
+
+def show_table(titles: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> None:
+    """A table for a terminal. To a pipe, tab-separated lines would lose the layout people grep."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=caption or None, title_justify="left", title_style="bold")
+    for position, title in enumerate(titles):
+        table.add_column(title, justify="left" if position == 0 else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table, markup=False)
+
+
+def say(message: str) -> None:
+    """A line on standard error."""
+    sys.stderr.write(message + "\n")
+    sys.stderr.flush()
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar on standard error for anything longer than two seconds, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    task = bar.add_task(what, total=None)
+    begun = time.monotonic()
+    shown = False
+
+    def advance(done: int, total: int) -> None:
+        nonlocal shown
+        if not shown and time.monotonic() - begun > _PATIENCE:
+            bar.start()
+            shown = True
+        bar.update(task, completed=done, total=total)
+
+    try:
+        yield advance
+    finally:
+        if shown:
+            bar.stop()

@@ -1,0 +1,88 @@
+"""`metabandit evaluate`: the regret of policies on problems drawn from a prior."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from .display import progress_bar, say, show_json, show_table
+
+
+def evaluate(
+    policies: Annotated[
+        list[str],
+        typer.Argument(
+            help="Names such as ucb1:C=0.17 (see `metabandit policies`), or expressions in quotes, "
+            "such as 'r + 3/(n + 2)'.",
+            show_default=False,
+        ),
+    ],
+    prior: Annotated[
+        str, typer.Option(help="What problems are like (see `metabandit priors`).")
+    ] = "bernoulli",
+    arms: Annotated[
+        int | None, typer.Option(help="Arms of a problem; 2 if the prior does not say.")
+    ] = None,
+    horizon: Annotated[
+        list[int] | None, typer.Option(help="Plays an episode; may be given several times.  [default: 100]")
+    ] = None,
+    episodes: Annotated[int, typer.Option(help="Episodes that are simulated for each policy.")] = 100_000,
+    runs: Annotated[int, typer.Option(help="Episodes for each problem that is drawn.")] = 1,
+    seed: Annotated[int, typer.Option(help="One seed, one result.")] = 0,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            help="How index policies begin: each-once, or prior-counts (:plays=2,sum=1).  "
+            "[default: each-once]"
+        ),
+    ] = None,
+    threads: Annotated[int | None, typer.Option(help="All cores by default.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Estimate the regret of policies on problems drawn from a prior, all with the same luck."""
+    from ..evaluate import evaluate as run
+    from ..evaluate import is_compiled
+    from ..policies import policy
+    from ..priors import prior as read_prior
+
+    # Everything that can be refused is refused before anything is computed.
+    known = read_prior(prior, arms=arms)
+    horizons = horizon or [100]
+    made = [policy(text, start=start) for text in policies]
+    for plays in horizons:
+        for item in made:
+            item.plan(known, plays)
+
+    if not is_compiled():
+        say("compiling the simulator for this machine, once (about half a minute) ...")
+    results = []
+    for plays in horizons:
+        with progress_bar(f"{episodes:,} episodes of {plays} plays") as progress:
+            results.append(
+                run(
+                    made,
+                    known,
+                    plays,
+                    episodes=episodes,
+                    runs=runs,
+                    seed=seed,
+                    threads=threads,
+                    progress=progress,
+                )
+            )
+    if as_json:
+        objects = [result.to_dict() for result in results]
+        show_json(objects[0] if len(objects) == 1 else {"results": objects})
+        return
+    for result in results:
+        caption = (
+            f"Regret after {result.horizon} plays: {result.arms} arms, {result.prior}, "
+            f"{result.episodes:,} episodes, seed {result.seed}"
+        )
+        if sys.stdout.isatty():
+            rows = result.rows()
+            show_table(list(rows[0]), [list(row.values()) for row in rows], caption)
+        else:
+            sys.stdout.write(f"{caption}\n{result.table()}\n\n")

@@ -1,0 +1,48 @@
+"""`metabandit priors`: what a prior can be."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Annotated
+
+import typer
+
+from .display import show_json, show_table
+
+
+def priors(
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
+) -> None:
+    """List the priors, with their parameters and defaults."""
+    from ..priors import PRIOR_KEYS, PRIORS
+
+    items = []
+    for name, make in PRIORS.items():
+        signature = inspect.signature(make).parameters
+        defaults = {key: signature[key].default for key in PRIOR_KEYS[name]}
+        items.append(
+            {
+                "name": name,
+                "meaning": (make.__doc__ or "").split("\n\n")[0].strip(),
+                "parameters": {
+                    key: None if value is inspect.Parameter.empty else value
+                    for key, value in defaults.items()
+                },
+            }
+        )
+    if as_json:
+        show_json(items)
+        return
+    rows = [
+        [
+            str(item["name"]),
+            str(item["meaning"]),
+            "\n".join(key if value is None else f"{key}={value}" for key, value in item["parameters"].items()),
+        ]
+        for item in items
+    ]
+    show_table(["prior", "meaning", "parameters"], rows)
+    typer.echo(
+        "Written as name:key=value,key=value; a value for each arm as alpha=3:1.\n"
+        "Your own, in Python: docs/extending.md"
+    )

@@ -1,0 +1,156 @@
+"""Reading expressions: text to tree. An error points at the character."""
+
+from __future__ import annotations
+
+import re
+from typing import NoReturn
+
+from ..errors import InputError, nearest
+from .operators import FUNCTIONS, VARIABLES
+from .tree import Apply, Constant, Name, Tree
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)"
+    r"|(?P<name>[A-Za-z_]\w*)|(?P<symbol>\*\*|[-+*/^(),]))"
+)
+_DEEPEST = 100
+
+
+class ExpressionError(InputError):
+    """An expression that cannot be read; the message shows where."""
+
+    def __init__(self, problem: str, expression: str, position: int) -> None:
+        self.expression = expression
+        self.position = position
+        super().__init__(
+            f"{problem}, at character {position + 1}:\n  {expression}\n  {' ' * position}^"
+        )
+
+
+class _Reader:
+    """A recursive-descent reader; each method reads one level of precedence."""
+
+    def __init__(self, expression: str) -> None:
+        self.expression = expression
+        self.tokens: list[tuple[str, str, int]] = []
+        self.next = 0
+        self.depth = 0
+        position = 0
+        end = len(expression.rstrip())
+        while position < end:
+            match = _TOKEN.match(expression, position)
+            if match is None:
+                position += len(expression[position:]) - len(expression[position:].lstrip())
+                self.fail(f"the character {expression[position]!r} has no meaning here", position)
+            kind = str(match.lastgroup)
+            self.tokens.append((kind, match.group(kind), match.start(kind)))
+            position = match.end()
+        self.tokens.append(("end", "", end))
+
+    def fail(self, problem: str, position: int) -> NoReturn:
+        raise ExpressionError(problem, self.expression, position)
+
+    def accept(self, *symbols: str) -> str:
+        kind, value, _ = self.tokens[self.next]
+        if kind == "symbol" and value in symbols:
+            self.next += 1
+            return value
+        return ""
+
+    def require(self, symbol: str, purpose: str) -> None:
+        if not self.accept(symbol):
+            _, value, position = self.tokens[self.next]
+            self.fail(f"expected {symbol!r} {purpose}, found {value or 'the end'!r}", position)
+
+    def sum(self) -> Tree:
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            self.fail(f"nested more than {_DEEPEST} deep", self.tokens[self.next][2])
+        tree = self.product()
+        while symbol := self.accept("+", "-"):
+            tree = Apply("add" if symbol == "+" else "subtract", (tree, self.product()))
+        self.depth -= 1
+        return tree
+
+    def product(self) -> Tree:
+        tree = self.sign()
+        while symbol := self.accept("*", "/"):
+            right = self.sign()
+            if symbol == "*":
+                tree = Apply("multiply", (tree, right))
+            elif tree == Constant(1.0):
+                tree = Apply("invert", (right,))
+            else:
+                tree = Apply("divide", (tree, right))
+        return tree
+
+    def sign(self) -> Tree:
+        negative = False
+        while symbol := self.accept("+", "-"):
+            negative ^= symbol == "-"
+        tree = self.power()
+        return Apply("negate", (tree,)) if negative else tree
+
+    def power(self) -> Tree:
+        base = self.atom()
+        if self.accept("^", "**"):
+            return Apply("power", (base, self.sign()))
+        return base
+
+    def atom(self) -> Tree:
+        kind, value, position = self.tokens[self.next]
+        self.next += 1
+        if kind == "number":
+            if float(value) == float("inf"):
+                self.fail(f"the number {value} is too large", position)
+            return Constant(float(value))
+        if kind == "name":
+            if self.accept("("):
+                return self.call(value, position)
+            if value in FUNCTIONS:
+                self.fail(f"the function {value} needs its arguments in parentheses", position)
+            return Name(value)
+        if value == "(":
+            tree = self.sum()
+            self.require(")", "to close the parenthesis")
+            return tree
+        self.fail(f"expected a number, a variable or '(', found {value or 'the end'!r}", position)
+
+    def call(self, name: str, position: int) -> Tree:
+        if name not in FUNCTIONS:
+            self.fail(f"unknown function {name!r}; {nearest(name, FUNCTIONS)}", position)
+        arguments = [self.sum()]
+        while self.accept(","):
+            arguments.append(self.sum())
+        self.require(")", f"to close the arguments of {name}")
+        arity = FUNCTIONS[name].arity
+        if len(arguments) != arity:
+            self.fail(f"{name} takes {arity} arguments, here it has {len(arguments)}", position)
+        return Apply(name, tuple(arguments))
+
+
+def parse(expression: str, *, parameters: tuple[str, ...] | None = ()) -> Tree:
+    """Read an expression.
+
+    Names other than variables must be in `parameters`; with None, any name is a parameter.
+
+    >>> from metabandit.expressions import length, parse, text
+    >>> tree = parse("r + sqrt(2 * ln(t) / n)")
+    >>> text(tree), length(tree)
+    ('r + sqrt(2 * ln(t)/n)', 9)
+    """
+    reader = _Reader(expression)
+    if len(reader.tokens) == 1:
+        reader.fail("the expression is empty", 0)
+    tree = reader.sum()
+    kind, value, position = reader.tokens[reader.next]
+    if kind != "end":
+        reader.fail(f"expected an operator or the end, found {value!r}", position)
+    if parameters is not None:
+        for at, (kind, value, position) in enumerate(reader.tokens):
+            called = reader.tokens[min(at + 1, len(reader.tokens) - 1)][1] == "("
+            if kind == "name" and not called and value not in VARIABLES:
+                if value not in parameters:
+                    known = ", ".join([*VARIABLES, *parameters])
+                    reader.fail(f"unknown variable {value!r} (known: {known})", position)
+    return tree

@@ -1,0 +1,129 @@
+"""Expressions as trees: printing, counting, naming and setting parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .operators import ATOM, OPERATORS, VARIABLE_LATEX, VARIABLES
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A number that is not negative; a negative one is the opposite of it."""
+
+    value: float
+
+
+@dataclass(frozen=True)
+class Name:
+    """A variable, or a parameter that a policy gives a value."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Apply:
+    """An operator, by its name in the table, and its operands."""
+
+    operator: str
+    operands: tuple[Tree, ...]
+
+
+Tree = Constant | Name | Apply
+
+
+def number(value: float) -> str:
+    """The shortest text that reads back as the same number."""
+    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
+
+
+def length(tree: Tree) -> int:
+    """Symbols in the expression, as the paper counts them: `1/x` and `-x` have one operator."""
+    if isinstance(tree, Apply):
+        return 1 + sum(length(operand) for operand in tree.operands)
+    return 1
+
+
+def names(tree: Tree) -> list[str]:
+    """The names that are no variables, in the order of their first appearance."""
+    found: dict[str, None] = {}
+
+    def visit(node: Tree) -> None:
+        if isinstance(node, Name) and node.name not in VARIABLES:
+            found[node.name] = None
+        elif isinstance(node, Apply):
+            for operand in node.operands:
+                visit(operand)
+
+    visit(tree)
+    return list(found)
+
+
+def signed(value: float) -> Tree:
+    """A number of any sign as a tree."""
+    return Constant(value) if value >= 0 else Apply("negate", (Constant(-value),))
+
+
+def bind(tree: Tree, values: Mapping[str, float]) -> Tree:
+    """The tree with numbers in place of the parameters in `values`."""
+    if isinstance(tree, Name) and tree.name in values:
+        return signed(values[tree.name])
+    if isinstance(tree, Apply):
+        return Apply(tree.operator, tuple(bind(operand, values) for operand in tree.operands))
+    return tree
+
+
+def _precedence(tree: Tree) -> int:
+    return OPERATORS[tree.operator].precedence if isinstance(tree, Apply) else ATOM
+
+
+def text(tree: Tree) -> str:
+    """The expression as a person writes it; `parse` reads it back as the same tree."""
+    if isinstance(tree, Constant):
+        return number(tree.value)
+    if isinstance(tree, Name):
+        return tree.name
+    operator = OPERATORS[tree.operator]
+    parts = [text(operand) for operand in tree.operands]
+    if not operator.symbol:
+        return f"{operator.name}({', '.join(parts)})"
+
+    def part(position: int, least: int) -> str:
+        enough = _precedence(tree.operands[position]) >= least
+        return parts[position] if enough else f"({parts[position]})"
+
+    level = operator.precedence
+    if operator.name == "negate":
+        return f"-{part(0, level + 1)}"
+    if operator.name == "invert":
+        return f"1/{part(0, level + 1)}"
+    if operator.name == "power":
+        return f"{part(0, level + 1)}^{part(1, level + 1)}"
+    space = "" if operator.name == "divide" else " "
+    return f"{part(0, level)}{space}{operator.symbol}{space}{part(1, level + 1)}"
+
+
+def latex(tree: Tree) -> str:
+    """The expression as LaTeX, for mathematics mode."""
+    if isinstance(tree, Constant):
+        return number(tree.value)
+    if isinstance(tree, Name):
+        if tree.name in VARIABLE_LATEX:
+            return VARIABLE_LATEX[tree.name]
+        return tree.name if len(tree.name) == 1 else rf"\mathrm{{{tree.name}}}".replace("_", r"\_")
+    operator = OPERATORS[tree.operator]
+    parts = [latex(operand) for operand in tree.operands]
+    if operator.symbol and operator.name not in ("divide", "invert"):
+        for position, operand in enumerate(tree.operands):
+            level = operator.precedence + (position if len(parts) == 2 else 0)
+            if isinstance(operand, Apply) and operand.operator in ("divide", "invert"):
+                # A fraction has its own bars; only as a base does it need parentheses.
+                inside = operator.name == "power" and position == 0
+            else:
+                inside = _precedence(operand) < level and not (
+                    operator.name == "power" and position == 1
+                )
+            if inside:
+                parts[position] = rf"\left({parts[position]}\right)"
+    return operator.latex.format(*parts)

@@ -1,0 +1,1 @@
+"""Compiled code only: numba and numpy, nothing of the rest of metabandit."""

@@ -1,0 +1,63 @@
+"""One set of compiler flags for every kernel, and the types that kernels exchange.
+
+The floating-point flags are the safe ones. `nnan` and `ninf` would let the compiler drop the
+checks for indices that are not numbers; `arcp` would let a result depend on how many lanes a
+vector has.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+from numba import types
+
+_FLAGS = {"nopython": True, "nogil": True, "error_model": "numpy", "fastmath": {"nsz", "contract"}}
+
+
+def jit(function: Any) -> Any:
+    """Compile `function` at its first call and keep the result on disk."""
+    return numba.jit(function, cache=True, **_FLAGS)
+
+
+def lane(function: Any) -> Any:
+    """Compile a function of one lane that must vanish into the loop over lanes around it.
+
+    LLVM keeps larger functions as calls, and a loop with a call in it is not vectorised.
+    """
+    return numba.jit(function, cache=True, forceinline=True, **_FLAGS)
+
+
+def pointer(signature: Any, *, cache: bool = True) -> Any:
+    """Compile a function that a kernel calls through a pointer, so that the kernel stays as it is."""
+
+    def compiled(function: Any) -> Any:
+        return numba.cfunc(signature, cache=cache, **_FLAGS)(function)
+
+    return compiled
+
+
+_float_row = types.Array(types.float32, 1, "C")
+_float_rows = types.Array(types.float32, 2, "C")
+_arm_rows = types.Array(types.float32, 3, "C")
+_bits_row = types.Array(types.uint32, 1, "C")
+_numbers = types.Array(types.float64, 1, "C")
+
+# draw(uniform, parameters, reward): one reward a lane, the inverse distribution function of the
+# arm at a uniform number; parameters has one row for each parameter of the family.
+DRAW = types.void(_float_row, _float_rows, _float_row)
+
+# decide(step, t, horizon, stats, sums, memory, parameters, keys, chosen): the arm that each lane
+# plays. stats[arm] has the rows n, r, s; sums[arm] the rows reward sum and sum of squares;
+# memory is the policy's own and starts at zero.
+DECIDE = types.void(
+    types.int64,
+    types.float64,
+    types.int64,
+    _arm_rows,
+    _arm_rows,
+    _float_rows,
+    _numbers,
+    _bits_row,
+    _bits_row,
+)

@@ -1,0 +1,256 @@
+"""The machine: runs an index program on rows of lanes.
+
+A program is a list of instructions (operation, target, first, second, third). The lane program
+works on rows: operands 0, 1, 2 are the rows n, r, s of one arm, operand 3 + j is register row j.
+The step program works on single float64 numbers that are the same for every lane (t, h, K,
+constants and whatever is computed from them); its results are spread over register rows.
+
+The machine does not know what a lane is. `file` is one flat array of rows `stride` apart, so that
+the rows of one arm can be chosen by an offset, and its type sets the precision.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+import numpy as np
+from numba import types
+from numba.extending import overload
+
+from . import opcodes as op
+from .jit import jit
+from .special import beta_quantile, exp, kl_upper32, kl_upper64, ln
+
+Program = namedtuple("Program", "lane_code step_code scalars spread constants registers uses_s varies")
+Program.__doc__ = """What the machine runs.
+
+lane_code, step_code: int32[instructions, 5]
+scalars: float64, the step program's numbers: t, h, K, the constants, then room for its results
+spread: int32, the scalars that register rows 0, 1, ... hold
+constants: how many of these never change within a play (they come first)
+registers: how many register rows the program needs, scratch rows included
+uses_s: whether the standard deviation is read
+varies: whether the index of an arm can change while the arm is not played
+"""
+
+SCRATCH = 2
+
+
+@jit
+def _add(a, b, out):
+    for i in range(out.shape[0]):
+        out[i] = a[i] + b[i]
+
+
+@jit
+def _subtract(a, b, out):
+    for i in range(out.shape[0]):
+        out[i] = a[i] - b[i]
+
+
+@jit
+def _multiply(a, b, out):
+    for i in range(out.shape[0]):
+        out[i] = a[i] * b[i]
+
+
+@jit
+def _divide(a, b, out):
+    for i in range(out.shape[0]):
+        out[i] = a[i] / b[i]
+
+
+@jit
+def _minimum(a, b, out):
+    # Written so that a first operand that is not a number stays one, as the second does.
+    for i in range(out.shape[0]):
+        x = a[i]
+        y = b[i]
+        out[i] = y if y < x or y != y else x
+
+
+@jit
+def _maximum(a, b, out):
+    for i in range(out.shape[0]):
+        x = a[i]
+        y = b[i]
+        out[i] = y if y > x or y != y else x
+
+
+@jit
+def _sqrt(a, out):
+    for i in range(out.shape[0]):
+        out[i] = np.sqrt(a[i])
+
+
+@jit
+def _ln(a, out):
+    for i in range(out.shape[0]):
+        out[i] = ln(a[i])
+
+
+@jit
+def _exp(a, out):
+    for i in range(out.shape[0]):
+        out[i] = exp(a[i])
+
+
+@jit
+def _abs(a, out):
+    for i in range(out.shape[0]):
+        out[i] = abs(a[i])
+
+
+@jit
+def _negate(a, out):
+    for i in range(out.shape[0]):
+        out[i] = -a[i]
+
+
+@jit
+def _invert(a, out):
+    one = out.dtype.type(1)  # a literal 1 would widen float32 lanes to float64
+    for i in range(out.shape[0]):
+        out[i] = one / a[i]
+
+
+@jit
+def _power(a, b, out):
+    for i in range(out.shape[0]):
+        out[i] = exp(b[i] * ln(a[i]))
+
+
+@jit
+def _copy(a, out):
+    for i in range(out.shape[0]):
+        out[i] = a[i]
+
+
+@jit
+def _beta_quantile(p, a, b, out):
+    for i in range(out.shape[0]):
+        out[i] = beta_quantile(np.float64(p[i]), np.float64(a[i]), np.float64(b[i]))
+
+
+def _kl_upper(mean, bound, out, scratch_a, scratch_b):
+    raise TypeError("only compiled code calls this")
+
+
+@overload(_kl_upper)
+def _kl_upper_rows(mean, bound, out, scratch_a, scratch_b):
+    if mean.dtype == types.float32:
+        return lambda mean, bound, out, scratch_a, scratch_b: kl_upper32(
+            mean, bound, out, scratch_a, scratch_b
+        )
+
+    def rows64(mean, bound, out, scratch_a, scratch_b):
+        for i in range(out.shape[0]):
+            out[i] = kl_upper64(mean[i], bound[i])
+
+    return rows64
+
+
+@jit
+def run_lanes(code, file, arm, registers, out, stride, lanes, scratch):
+    """Run a lane program for one arm.
+
+    `arm` is the row of the arm's n (r and s follow), `registers` the row of register 0, `out` the
+    row that takes the index; the last instruction writes there. `scratch` is a register row from
+    which SCRATCH rows are free.
+    """
+    last = code.shape[0] - 1
+    for j in range(code.shape[0]):
+        operation = code[j, 0]
+        target = out if j == last else registers + code[j, 1] - 3
+        x = code[j, 2]
+        y = code[j, 3]
+        z = code[j, 4]
+        x = (arm + x if x < 3 else registers + x - 3) * stride
+        y = (arm + y if y < 3 else registers + y - 3) * stride
+        a = file[x : x + lanes]
+        b = file[y : y + lanes]
+        o = file[target * stride : target * stride + lanes]
+        if operation == op.ADD:
+            _add(a, b, o)
+        elif operation == op.SUBTRACT:
+            _subtract(a, b, o)
+        elif operation == op.MULTIPLY:
+            _multiply(a, b, o)
+        elif operation == op.DIVIDE:
+            _divide(a, b, o)
+        elif operation == op.SQRT:
+            _sqrt(a, o)
+        elif operation == op.INVERT:
+            _invert(a, o)
+        elif operation == op.LN:
+            _ln(a, o)
+        elif operation == op.MINIMUM:
+            _minimum(a, b, o)
+        elif operation == op.MAXIMUM:
+            _maximum(a, b, o)
+        elif operation == op.ABS:
+            _abs(a, o)
+        elif operation == op.NEGATE:
+            _negate(a, o)
+        elif operation == op.COPY:
+            _copy(a, o)
+        elif operation == op.EXP:
+            _exp(a, o)
+        elif operation == op.POWER:
+            _power(a, b, o)
+        elif operation == op.KL_UPPER:
+            s = (registers + scratch) * stride
+            _kl_upper(a, b, o, file[s : s + lanes], file[s + stride : s + stride + lanes])
+        elif operation == op.BETA_QUANTILE:
+            z = (arm + z if z < 3 else registers + z - 3) * stride
+            _beta_quantile(a, b, file[z : z + lanes], o)
+
+
+@jit
+def run_step(code, scalars):
+    """Run a step program: one float64 number an instruction."""
+    for j in range(code.shape[0]):
+        operation = code[j, 0]
+        a = scalars[code[j, 2]]
+        b = scalars[code[j, 3]]
+        if operation == op.ADD:
+            value = a + b
+        elif operation == op.SUBTRACT:
+            value = a - b
+        elif operation == op.MULTIPLY:
+            value = a * b
+        elif operation == op.DIVIDE:
+            value = a / b
+        elif operation == op.SQRT:
+            value = np.sqrt(a)
+        elif operation == op.INVERT:
+            value = 1.0 / a
+        elif operation == op.LN:
+            value = np.log(a)
+        elif operation == op.MINIMUM:
+            value = b if b < a or b != b else a
+        elif operation == op.MAXIMUM:
+            value = b if b > a or b != b else a
+        elif operation == op.ABS:
+            value = abs(a)
+        elif operation == op.NEGATE:
+            value = -a
+        elif operation == op.EXP:
+            value = np.exp(a)
+        elif operation == op.POWER:
+            value = np.exp(b * np.log(a))
+        elif operation == op.KL_UPPER:
+            value = kl_upper64(a, b)
+        elif operation == op.BETA_QUANTILE:
+            value = beta_quantile(a, b, scalars[code[j, 4]])
+        else:
+            value = a
+        scalars[code[j, 1]] = value
+
+
+@jit
+def spread_scalars(spread, scalars, file, registers, stride, lanes, first):
+    """Fill the register rows from `first` on with the scalars that they hold."""
+    for j in range(first, spread.shape[0]):
+        row = (registers + j) * stride
+        file[row : row + lanes] = scalars[spread[j]]

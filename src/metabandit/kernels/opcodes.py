@@ -1,0 +1,23 @@
+"""The numbers of the machine's operations. Plain integers, so that reading them costs no numba."""
+
+COPY = 0
+ADD = 1
+SUBTRACT = 2
+MULTIPLY = 3
+DIVIDE = 4
+MINIMUM = 5
+MAXIMUM = 6
+SQRT = 7
+LN = 8
+ABS = 9
+NEGATE = 10
+INVERT = 11
+EXP = 12
+POWER = 13
+KL_UPPER = 14
+BETA_QUANTILE = 15
+
+# A lane program's operands: the variables of an arm come first, then the registers.
+LANE_VARIABLES = ("n", "r", "s")
+# A step program's operands: what is the same for all lanes comes first, then numbers and results.
+STEP_VARIABLES = ("t", "h", "K")

@@ -1,0 +1,71 @@
+"""Random numbers that are functions of where they are used, not of when.
+
+The reward of the j-th pull of arm k in episode e is `draw_bits(word + j * WEYL, key)`, where
+`word` depends on (seed, e, k) and `key` on (seed, e). Every policy therefore meets the same luck,
+and no result depends on threads or block size. All other randomness of an episode (ties, random
+plays) is `noise_bits(key, step, stream)`.
+
+numba promotes small integers in arithmetic; every operation is cast back to 32 bits, without
+which the lanes would be twice as wide and the generator another one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .jit import lane
+
+u32 = np.uint32
+u64 = np.uint64
+WEYL = np.uint32(0x9E3779B9)
+TIE_STREAM = 1
+CHOICE_STREAM = 2
+ARM_STREAM = 16
+
+
+@lane
+def mix64(x):
+    """The finaliser of SplitMix64: a bijection of 64 bits in which every input bit moves all others."""
+    x = u64(x)
+    x = u64(u64(x ^ u64(x >> u64(30))) * u64(0xBF58476D1CE4E5B9))
+    x = u64(u64(x ^ u64(x >> u64(27))) * u64(0x94D049BB133111EB))
+    return u64(x ^ u64(x >> u64(31)))
+
+
+@lane
+def episode_word(seed, episode, slot):
+    """32 bits that depend on the seed, the episode and a slot (0: the episode's key; 1 + k: arm k)."""
+    x = mix64(u64(u64(seed) + u64(u64(episode) * u64(0x9E3779B97F4A7C15))))
+    return u32(mix64(u64(x + u64(u64(slot) * u64(0xD1B54A32D192ED03)))) >> u64(32))
+
+
+@lane
+def draw_bits(word, key):
+    """A keyed hash of 32 bits: two multiplications, with the key between them."""
+    x = u32(word)
+    x = u32(x ^ u32(x >> u32(16)))
+    x = u32(x * u32(0x7FEB352D))
+    x = u32(x ^ u32(x >> u32(15)))
+    x = u32(x ^ u32(key))
+    x = u32(x * u32(0x846CA68B))
+    return u32(x ^ u32(x >> u32(16)))
+
+
+@lane
+def noise_bits(key, step, stream):
+    """Random bits of an episode that are not rewards, by step and stream."""
+    word = u32(u32(u32(key) + u32(u32(step) * WEYL)) + u32(u32(stream) * u32(0x85EBCA6B)))
+    return draw_bits(word, u32(u32(key) ^ u32(0x68BC21EB)))
+
+
+@lane
+def below(bits, limit):
+    """A whole number from 0 to limit - 1."""
+    return np.int64((u64(bits) * u64(limit)) >> u64(32))
+
+
+@lane
+def unit(bits):
+    """A uniform number strictly between 0 and 1, on the 24 bits that float32 can hold."""
+    # 23 bits and a half step: (2^23 - 1/2) / 2^23 is the largest float32 below 1.
+    return (np.float32(np.int32(u32(bits >> u32(9)))) + np.float32(0.5)) * np.float32(2.0**-23)

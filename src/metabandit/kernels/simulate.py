@@ -1,0 +1,472 @@
+"""The simulator: blocks of episodes, played in step.
+
+An episode is a lane. A block of lanes plays step t together: the machine computes the index of
+each arm (or a `decide` function names the arm), the best arm is chosen, a reward is drawn, and the
+arm's statistics are updated. Rows are STRIDE apart in flat arrays: with the stride a constant the
+compiler sees that rows do not overlap, and vectorises the loops. For the same reason the loops for
+two arms select by masks and never store under a condition; for more arms they go by the lane's arm.
+
+Regret needs nothing at each step: it is the sum over arms of plays times gap, at the checkpoints.
+
+Rows of `file`: slots of n, r, s for each arm, one slot for the arm just played, an index row for
+each arm, the index of the arm just played, then the program's registers.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+import numpy as np
+
+from .jit import jit, lane
+from .machine import SCRATCH, run_lanes, run_step, spread_scalars
+from .random import TIE_STREAM, WEYL, below, draw_bits, episode_word, noise_bits, unit
+
+MOST_LANES = 512
+# Not a power of two: rows 2048 bytes apart would compete for the same lines of the cache.
+STRIDE = 528
+# Indices closer than this, relative to their size, are ties: some twenty roundings of float32.
+TIE = np.float32(2e-6)
+FINITE = 0
+NOT_FINITE = 1
+
+Run = namedtuple("Run", "seed first_episode runs horizon lanes")
+Run.__doc__ = """seed; number of the first episode; episodes a problem; plays an episode; lanes a block."""
+Problems = namedtuple("Problems", "parameters gaps binary")
+Problems.__doc__ = """parameters[problem, arm, parameter]; gaps[problem, arm]; are rewards 0 or 1?"""
+Rule = namedtuple("Rule", "each_once counts by_index parameters memory")
+Rule.__doc__ = """How a policy begins and decides.
+
+each_once: play every arm once, in order, before the first decision
+counts: float64[3, arms], the pseudo-plays, their reward sum and their sum of squares
+by_index: whether the machine decides; otherwise `decide` does, with `parameters` and so many
+rows of `memory`
+"""
+
+f32 = np.float32
+i32 = np.int32
+u32 = np.uint32
+NO_ARM = np.uint32(0xFFFFFFFF)
+
+
+@lane
+def _tied(a, b):
+    return abs(a - b) <= TIE * max(abs(a), abs(b))
+
+
+@lane
+def _bits(x):
+    return np.float32(x).view(np.uint32)
+
+
+@lane
+def _blend(kept, new, mask):
+    """`new` where the mask's bits are set, else `kept`. Bits, because a conditional store is slow."""
+    return np.uint32(u32(_bits(kept) & u32(~mask)) | u32(_bits(new) & mask)).view(np.float32)
+
+
+@jit
+def _choose_of_two(file, row, keys, step, chosen, lanes):
+    """The better of two index rows in each lane, ties at random; false if an index is not finite."""
+    first = file[row * STRIDE : row * STRIDE + lanes]
+    second = file[(row + 1) * STRIDE : (row + 1) * STRIDE + lanes]
+    wrong = u32(0)
+    for i in range(lanes):
+        x = first[i]
+        y = second[i]
+        better = u32(1) if y > x else u32(0)
+        coin = u32(noise_bits(keys[i], step, TIE_STREAM) >> u32(31))
+        chosen[i] = coin if _tied(x, y) else better
+        # A difference is finite only if both are.
+        wrong = u32(wrong | (u32(0) if abs(y - x) < f32(np.inf) else u32(1)))
+    return wrong == u32(0)
+
+
+@jit
+def _row_of(file, row, arm, arms, lanes):
+    """The index row of an arm; arms beyond the last repeat it, which changes no maximum."""
+    start = (row + min(arm, arms - 1)) * STRIDE
+    return file[start : start + lanes]
+
+
+@jit
+def _largest(a, b, c, d, best, check):
+    for i in range(best.shape[0]):
+        old = best[i]
+        new = max(max(a[i], b[i]), max(c[i], d[i]))
+        best[i] = _blend(old, new, u32(u32(0) - (u32(1) if new > old else u32(0))))
+        # Stays zero as long as every index is finite.
+        check[i] += ((a[i] + b[i]) + (c[i] + d[i])) * f32(0)
+
+
+@lane
+def _arm_if(value, best, arm, otherwise):
+    return arm if _tied(value, best) else otherwise
+
+
+@jit
+def _ends(a, b, c, d, arm, last, best, low, high):
+    """The lowest and the highest arm whose index equals the best: two different ones are a tie."""
+    second = min(u32(arm + u32(1)), last)
+    third = min(u32(arm + u32(2)), last)
+    fourth = min(u32(arm + u32(3)), last)
+    for i in range(best.shape[0]):
+        m = best[i]
+        x = min(_arm_if(a[i], m, arm, NO_ARM), _arm_if(b[i], m, second, NO_ARM))
+        y = min(_arm_if(c[i], m, third, NO_ARM), _arm_if(d[i], m, fourth, NO_ARM))
+        low[i] = min(min(x, y), low[i])
+        x = max(_arm_if(a[i], m, arm, u32(0)), _arm_if(b[i], m, second, u32(0)))
+        y = max(_arm_if(c[i], m, third, u32(0)), _arm_if(d[i], m, fourth, u32(0)))
+        high[i] = max(max(x, y), high[i])
+
+
+@jit
+def _all_zero(row):
+    wrong = u32(0)
+    for i in range(row.shape[0]):
+        wrong = u32(wrong | (u32(0) if row[i] == f32(0) else u32(1)))
+    return wrong == u32(0)
+
+
+@jit
+def _choose(file, row, arms, best, check, low, keys, step, chosen, lanes):
+    """The best of the index rows in each lane, ties at random; false if an index is not finite.
+
+    Two passes over the rows, four at a time: the largest index, then the arms that have it.
+    """
+    best[:] = f32(-np.inf)
+    check[:] = f32(0)
+    low[:] = NO_ARM
+    chosen[:] = u32(0)
+    for arm in range(0, arms, 4):
+        a = _row_of(file, row, arm, arms, lanes)
+        b = _row_of(file, row, arm + 1, arms, lanes)
+        c = _row_of(file, row, arm + 2, arms, lanes)
+        d = _row_of(file, row, arm + 3, arms, lanes)
+        _largest(a, b, c, d, best, check)
+    if not _all_zero(check):
+        return False
+    for arm in range(0, arms, 4):
+        a = _row_of(file, row, arm, arms, lanes)
+        b = _row_of(file, row, arm + 1, arms, lanes)
+        c = _row_of(file, row, arm + 2, arms, lanes)
+        d = _row_of(file, row, arm + 3, arms, lanes)
+        _ends(a, b, c, d, u32(arm), u32(arms - 1), best, low, chosen)
+    for i in range(lanes):
+        if low[i] != chosen[i]:
+            ties = 0
+            for arm in range(low[i], chosen[i] + 1):
+                ties += 1 if _tied(file[(row + arm) * STRIDE + i], best[i]) else 0
+            wanted = below(noise_bits(keys[i], step, TIE_STREAM), ties)
+            for arm in range(low[i], chosen[i] + 1):
+                if _tied(file[(row + arm) * STRIDE + i], best[i]):
+                    if wanted == 0:
+                        chosen[i] = u32(arm)
+                        break
+                    wanted -= 1
+    return True
+
+
+@jit
+def _pick_two(words, parameters, width, keys, chosen, uniform, picked, lanes):
+    """Two arms: the uniform number of each lane's pull, and the parameters of its arm."""
+    for i in range(lanes):
+        mask = u32(u32(0) - chosen[i])
+        a = words[i]
+        b = words[STRIDE + i]
+        uniform[i] = unit(draw_bits(u32(u32(b & mask) | u32(a & u32(~mask))), keys[i]))
+        words[i] = u32(a + u32(WEYL & u32(~mask)))
+        words[STRIDE + i] = u32(b + u32(WEYL & mask))
+    for p in range(width):
+        first = parameters[p * STRIDE : p * STRIDE + lanes]
+        second = parameters[(width + p) * STRIDE : (width + p) * STRIDE + lanes]
+        target = picked[p]
+        for i in range(lanes):
+            x = first[i]
+            y = second[i]
+            target[i] = x if chosen[i] == u32(0) else y
+
+
+@jit
+def _pick(words, parameters, width, keys, chosen, uniform, picked, lanes):
+    """Any number of arms: the same by the lane's arm."""
+    for i in range(lanes):
+        arm = np.int64(chosen[i])
+        word = words[arm * STRIDE + i]
+        words[arm * STRIDE + i] = u32(word + WEYL)
+        uniform[i] = unit(draw_bits(word, keys[i]))
+        for p in range(width):
+            picked[p, i] = parameters[(arm * width + p) * STRIDE + i]
+
+
+@jit
+def _update_two(file, sums, reward, chosen, lanes):
+    """Two arms: count the rewards. The new n and r also go to the third slot."""
+    for i in range(lanes):
+        one = f32(i32(chosen[i]))
+        zero = f32(1) - one
+        mask = u32(u32(0) - chosen[i])
+        x = reward[i]
+        n0 = file[i] + zero
+        n1 = file[3 * STRIDE + i] + one
+        s0 = sums[i] + x * zero
+        s1 = sums[2 * STRIDE + i] + x * one
+        n = n1 if chosen[i] != u32(0) else n0
+        s = s1 if chosen[i] != u32(0) else s0
+        r = s / n
+        file[i] = n0
+        file[3 * STRIDE + i] = n1
+        sums[i] = s0
+        sums[2 * STRIDE + i] = s1
+        file[6 * STRIDE + i] = n
+        # The old mean, which the sum of squares needs, is read before it goes.
+        file[8 * STRIDE + i] = _blend(file[STRIDE + i], file[4 * STRIDE + i], mask)
+        file[STRIDE + i] = _blend(r, file[STRIDE + i], mask)
+        file[4 * STRIDE + i] = _blend(file[4 * STRIDE + i], r, mask)
+        file[7 * STRIDE + i] = r
+
+
+@jit
+def _update(file, sums, arms, reward, chosen, lanes):
+    """Any number of arms: the same by the lane's arm; the last slot takes the new n and r."""
+    slot = 3 * arms * STRIDE
+    for i in range(lanes):
+        arm = np.int64(chosen[i])
+        at = 3 * arm * STRIDE + i
+        n = file[at] + f32(1)
+        s = sums[2 * arm * STRIDE + i] + reward[i]
+        file[at] = n
+        sums[2 * arm * STRIDE + i] = s
+        file[slot + i] = n
+        file[slot + 2 * STRIDE + i] = file[at + STRIDE]
+        file[at + STRIDE] = s / n
+        file[slot + STRIDE + i] = s / n
+
+
+@lane
+def _deviation(n, square_sum, mean, binary):
+    variance = square_sum / n - mean * mean if binary else square_sum / n
+    return np.sqrt(max(variance, f32(0)))
+
+
+@jit
+def _deviate(file, sums, arms, reward, chosen, binary, lanes):
+    """The standard deviation of the arm just played.
+
+    Rewards of 0 and 1: from sums, which are exact, so that arms with equal counts have equal
+    indices. Others: the sum of squared deviations, by Welford's update, which does not cancel.
+    """
+    slot = 3 * arms * STRIDE
+    for i in range(lanes):
+        arm = np.int64(chosen[i])
+        x = reward[i]
+        mean = file[slot + STRIDE + i]
+        squares = sums[(2 * arm + 1) * STRIDE + i]
+        squares += x * x if binary else (x - file[slot + 2 * STRIDE + i]) * (x - mean)
+        sums[(2 * arm + 1) * STRIDE + i] = squares
+        s = _deviation(file[slot + i], squares, mean, binary)
+        file[slot + 2 * STRIDE + i] = s
+        file[(3 * arm + 2) * STRIDE + i] = s
+
+
+@jit
+def _deviate_two(file, sums, reward, chosen, binary, lanes):
+    """Two arms: the same by masks."""
+    for i in range(lanes):
+        mask = u32(u32(0) - chosen[i])
+        x = reward[i]
+        mean = file[7 * STRIDE + i]
+        change = x * x if binary else (x - file[8 * STRIDE + i]) * (x - mean)
+        one = f32(i32(chosen[i]))
+        q0 = sums[STRIDE + i] + change * (f32(1) - one)
+        q1 = sums[3 * STRIDE + i] + change * one
+        sums[STRIDE + i] = q0
+        sums[3 * STRIDE + i] = q1
+        s = _deviation(file[6 * STRIDE + i], q1 if chosen[i] != u32(0) else q0, mean, binary)
+        file[8 * STRIDE + i] = s
+        file[2 * STRIDE + i] = _blend(s, file[2 * STRIDE + i], mask)
+        file[5 * STRIDE + i] = _blend(file[5 * STRIDE + i], s, mask)
+
+
+@jit
+def _begin(run, problems, rule, first, lanes, file, sums, words, keys, parameters):
+    """Set the lanes to the start of episodes first, first + 1, ... of this run."""
+    arms = problems.parameters.shape[1]
+    width = problems.parameters.shape[2]
+    for i in range(lanes):
+        # Lanes beyond the last episode repeat it: all blocks have whole vectors.
+        position = min(first + i, problems.parameters.shape[0] * run.runs - 1)
+        episode = run.first_episode + position
+        problem = position // run.runs
+        keys[i] = episode_word(run.seed, episode, 0)
+        for arm in range(arms):
+            words[arm * STRIDE + i] = episode_word(run.seed, episode, 1 + arm)
+            for p in range(width):
+                parameters[(arm * width + p) * STRIDE + i] = problems.parameters[problem, arm, p]
+    for arm in range(arms):
+        n = f32(rule.counts[0, arm])
+        total = f32(rule.counts[1, arm])
+        squares = f32(rule.counts[2, arm])
+        r = total / n if n > f32(0) else f32(0)
+        if not problems.binary:
+            squares -= total * r
+        s = _deviation(n, squares, r, problems.binary) if n > f32(0) else f32(0)
+        for i in range(lanes):
+            file[3 * arm * STRIDE + i] = n
+            file[(3 * arm + 1) * STRIDE + i] = r
+            file[(3 * arm + 2) * STRIDE + i] = s
+            sums[2 * arm * STRIDE + i] = total
+            sums[(2 * arm + 1) * STRIDE + i] = squares
+
+
+@jit
+def _keep_index(file, index, arms, chosen, lanes):
+    """Move the index of the arm just played to that arm's row."""
+    for i in range(lanes):
+        file[(index + np.int64(chosen[i])) * STRIDE + i] = file[(index + arms) * STRIDE + i]
+
+
+@jit
+def _keep_index_of_two(file, chosen, lanes):
+    for i in range(lanes):
+        mask = u32(u32(0) - chosen[i])
+        new = file[11 * STRIDE + i]
+        file[9 * STRIDE + i] = _blend(new, file[9 * STRIDE + i], mask)
+        file[10 * STRIDE + i] = _blend(file[10 * STRIDE + i], new, mask)
+
+
+@jit
+def _report(file, index, slots, t, lanes, fault):
+    """Write down the first state whose index is not finite: n, r, s, t, index."""
+    for i in range(lanes):
+        for j in range(slots.shape[0]):
+            value = file[(index + j) * STRIDE + i]
+            if not abs(value) < f32(np.inf):
+                for v in range(3):
+                    fault[v] = file[(slots[j] + v) * STRIDE + i]
+                fault[3] = t
+                fault[4] = value
+                return
+
+
+@jit
+def _index(program, file, arm, target, arms, lanes):
+    """Let the machine compute the index of the arm in a slot, into an index row."""
+    first = 3 * (arms + 1)
+    scratch = program.registers - SCRATCH
+    run_lanes(
+        program.lane_code, file, 3 * arm, first + arms + 1, first + target, STRIDE, lanes, scratch
+    )
+
+
+@jit
+def _set_step(program, scalars, file, arms, t, left, lanes, first):
+    """Compute what depends on the moment alone; fill the register rows from `first` on with it."""
+    scalars[0] = t
+    scalars[1] = left
+    scalars[2] = arms
+    run_step(program.step_code, scalars)
+    registers = 3 * (arms + 1) + arms + 1
+    spread_scalars(program.spread, scalars, file, registers, STRIDE, lanes, first)
+
+
+@jit
+def simulate(run, problems, rule, program, draw, decide, checkpoints, regret, plays, fault):
+    """Play every episode of `problems` and fill in what came of it.
+
+    regret[c, episode] is the pseudo-regret after checkpoints[c] plays; plays[arm] grows by the
+    plays of each arm. Returns FINITE, or NOT_FINITE with the state in `fault`.
+    """
+    arms = problems.parameters.shape[1]
+    width = problems.parameters.shape[2]
+    episodes = regret.shape[1]
+    index = 3 * (arms + 1)
+    registers = index + arms + 1
+    two = arms == 2
+
+    file = np.zeros((registers + program.registers) * STRIDE, f32)
+    sums = np.zeros(2 * arms * STRIDE, f32)
+    words = np.zeros(arms * STRIDE, u32)
+    parameters = np.zeros(arms * width * STRIDE, f32)
+    memory = np.zeros((max(rule.memory, 1), STRIDE), f32)
+    picked = np.zeros((width, run.lanes), f32)
+    uniform = np.zeros(run.lanes, f32)
+    reward = np.zeros(run.lanes, f32)
+    keys = np.zeros(run.lanes, u32)
+    chosen = np.zeros(run.lanes, u32)
+    best = np.zeros(run.lanes, f32)
+    check = np.zeros(run.lanes, f32)
+    low = np.zeros(run.lanes, u32)
+    stats = file[: index * STRIDE].reshape((arms + 1, 3, STRIDE))
+    totals = sums.reshape((arms, 2, STRIDE))
+    scalars = program.scalars.copy()
+    every_arm = 3 * np.arange(arms)
+    pseudo_plays = rule.counts[0].sum()
+    lanes = run.lanes
+
+    for first in range(0, episodes, lanes):
+        _begin(run, problems, rule, first, lanes, file, sums, words, keys, parameters)
+        memory[:] = f32(0)
+        if rule.by_index:
+            _set_step(program, scalars, file, arms, pseudo_plays, run.horizon, lanes, 0)
+            if not program.varies and not rule.each_once:
+                for arm in range(arms):
+                    _index(program, file, arm, arm, arms, lanes)
+        checkpoint = 0
+        for step in range(run.horizon):
+            t = pseudo_plays + step
+            if rule.each_once and step < arms:
+                chosen[:] = u32(step)
+            elif rule.by_index:
+                if program.varies:
+                    left = run.horizon - step
+                    _set_step(program, scalars, file, arms, t, left, lanes, program.constants)
+                    for arm in range(arms):
+                        _index(program, file, arm, arm, arms, lanes)
+                if two:
+                    finite = _choose_of_two(file, index, keys, step, chosen, lanes)
+                else:
+                    finite = _choose(
+                        file, index, arms, best, check, low, keys, step, chosen, lanes
+                    )
+                if not finite:
+                    _report(file, index, every_arm, t, lanes, fault)
+                    return NOT_FINITE
+            else:
+                decide(
+                    step, t, run.horizon, stats, totals, memory, rule.parameters, keys, chosen
+                )
+
+            if two:
+                _pick_two(words, parameters, width, keys, chosen, uniform, picked, lanes)
+                draw(uniform, picked, reward)
+                _update_two(file, sums, reward, chosen, lanes)
+                if program.uses_s:
+                    _deviate_two(file, sums, reward, chosen, problems.binary, lanes)
+            else:
+                _pick(words, parameters, width, keys, chosen, uniform, picked, lanes)
+                draw(uniform, picked, reward)
+                _update(file, sums, arms, reward, chosen, lanes)
+                if program.uses_s:
+                    _deviate(file, sums, arms, reward, chosen, problems.binary, lanes)
+
+            if rule.by_index and not program.varies:
+                _index(program, file, arms, arms, arms, lanes)
+                if two:
+                    _keep_index_of_two(file, chosen, lanes)
+                else:
+                    _keep_index(file, index, arms, chosen, lanes)
+
+            if step + 1 == checkpoints[checkpoint]:
+                for i in range(min(lanes, episodes - first)):
+                    problem = (first + i) // run.runs
+                    total = 0.0
+                    for arm in range(arms):
+                        pulls = np.rint(file[3 * arm * STRIDE + i] - rule.counts[0, arm])
+                        total += pulls * problems.gaps[problem, arm]
+                    regret[checkpoint, first + i] = total
+                checkpoint += 1
+        for i in range(min(lanes, episodes - first)):
+            for arm in range(arms):
+                plays[arm] += np.rint(file[3 * arm * STRIDE + i] - rule.counts[0, arm])
+    return FINITE

@@ -1,0 +1,170 @@
+"""What a policy is to the evaluators: a plan of how to begin and how to decide."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..expressions import Tree, bind, compile_expression, latex, names, parse, text
+from ..expressions.compile import Compiled
+from ..families import Array
+from ..priors import Prior
+from .start import Start
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A policy for one prior and horizon, in terms that a kernel understands.
+
+    Either `program` is the index that the machine runs, or `decide` gives the compiled function
+    that names the arm, with its `parameters` and so many rows of `memory`.
+    """
+
+    each_once: bool
+    counts: Array
+    program: Compiled | None = None
+    decide: Callable[[], Any] | None = None
+    parameters: Array = field(default_factory=lambda: np.zeros(1))
+    memory: int = 0
+    uses_s: bool = False
+
+
+class Policy(ABC):
+    """A strategy for choosing arms. `name` is its text: `policy(name)` makes it again."""
+
+    name: str
+
+    @abstractmethod
+    def plan(self, prior: Prior, horizon: int) -> Plan:
+        """How the kernels play this policy."""
+
+    def _check_horizon(self, prior: Prior, horizon: int) -> None:
+        if horizon < prior.arms:
+            raise InputError(
+                f"{self.name} plays each of the {prior.arms} arms once before it decides, so the "
+                f"horizon must be at least {prior.arms}, not {horizon}; raise --horizon, or use "
+                f"--start prior-counts where the policy allows it"
+            )
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
+
+class IndexPolicy(Policy):
+    """Play the arm whose index is largest, ties at random.
+
+    `expression` is text or a tree; names in it that are no variables are parameters, which get
+    their values from `parameters`.
+    """
+
+    def __init__(
+        self,
+        expression: str | Tree,
+        *,
+        parameters: Mapping[str, float] | None = None,
+        start: str | Start | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.parameters = dict(parameters or {})
+        if isinstance(expression, str):
+            expression = parse(expression, parameters=tuple(self.parameters))
+        missing = [item for item in names(expression) if item not in self.parameters]
+        if missing:
+            raise InputError(f"{text(expression)}: the parameter {missing[0]!r} has no value")
+        self.tree = expression
+        self.start = Start.read(start)
+        self.name = name or text(expression)
+
+    @property
+    def bound(self) -> Tree:
+        """The index with the values of the parameters in it."""
+        return bind(self.tree, self.parameters)
+
+    @property
+    def formula(self) -> str:
+        """The index as text."""
+        return text(self.bound)
+
+    @property
+    def latex(self) -> str:
+        """The index as LaTeX."""
+        return latex(self.bound)
+
+    def plan(self, prior: Prior, horizon: int) -> Plan:
+        if self.start.each_once:
+            self._check_horizon(prior, horizon)
+        program = compile_expression(self.bound)
+        counts = self.start.counts(prior)
+        return Plan(self.start.each_once, counts, program, uses_s=program.uses_s)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A function of kernels/choices.py by name, and what it needs."""
+
+    name: str
+    parameters: tuple[float, ...] = (0.0,)
+    each_once: bool = True
+    memory: int = 0
+    uses_s: bool = False
+
+
+class KernelPolicy(Policy):
+    """A policy with a kernel of its own; `settle` picks it for a prior and a horizon."""
+
+    def __init__(self, name: str, settle: Callable[[Prior, int], Kernel]) -> None:
+        self.name = name
+        self._settle = settle
+
+    def plan(self, prior: Prior, horizon: int) -> Plan:
+        kernel = self._settle(prior, horizon)
+        if kernel.each_once:
+            self._check_horizon(prior, horizon)
+
+        def decide() -> Any:
+            from ..kernels import choices
+
+            return getattr(choices, kernel.name)
+
+        return Plan(
+            kernel.each_once,
+            np.zeros((3, prior.arms)),
+            decide=decide,
+            parameters=np.array(kernel.parameters, dtype=np.float64),
+            memory=kernel.memory,
+            uses_s=kernel.uses_s,
+        )
+
+
+class ChoicePolicy(Policy):
+    """A person's own rule: choose(n, r, s, t, h, u) returns the number of the arm to play.
+
+    n, r and s are arrays with one entry an arm, t and h are numbers, and u is a uniform random
+    number for rules that need one. The function is compiled with numba, once a process. Each arm
+    is played once before the first call.
+    """
+
+    def __init__(self, name: str, choose: Callable[..., int]) -> None:
+        self.name = name
+        self.choose = choose
+        self._compiled: Any = None
+
+    def plan(self, prior: Prior, horizon: int) -> Plan:
+        self._check_horizon(prior, horizon)
+
+        def decide() -> Any:
+            from ..kernels.choices import compile_choice
+
+            if self._compiled is None:
+                self._compiled = compile_choice(self.choose)
+            return self._compiled
+
+        return Plan(True, np.zeros((3, prior.arms)), decide=decide, uses_s=True)

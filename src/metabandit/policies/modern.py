@@ -1,0 +1,51 @@
+"""The baselines that a reader of today expects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..priors import Prior
+from .base import Kernel, KernelPolicy
+from .registry import Entry, Parameter, register
+
+register(
+    Entry(
+        "moss",
+        "r + sqrt(max(0, ln((t + h)/(K*n)))/n)",
+        "Audibert, Bubeck 2009",
+    )
+)
+register(Entry("kl-ucb+", "kl_upper(r, ln(t/n)/n)", "Garivier, Cappe 2011"))
+register(
+    Entry(
+        "bayes-ucb",
+        "beta_quantile(1 - 1/((t + 1) * ln(t + h)^c), r*n + 1, n - r*n + 1)",
+        "Kaufmann, Cappe, Garivier 2012",
+        (Parameter("c", 0.0),),
+    )
+)
+
+
+def _thompson(name: str, values: Mapping[str, float]) -> KernelPolicy:
+    def settle(prior: Prior, horizon: int) -> Kernel:
+        if prior.family.in_unit_interval:
+            return Kernel("thompson_beta", (values["a"], values["b"]), each_once=False)
+        return Kernel("thompson_gaussian", (values["sigma"],))
+
+    return KernelPolicy(name, settle)
+
+
+register(
+    Entry(
+        "thompson",
+        "the largest draw from Beta(a + r n, b + n - r n) for rewards in [0, 1], "
+        "else from N(r, sigma^2/n)",
+        "Thompson 1933; Chapelle, Li 2011",
+        (
+            Parameter("a", 1.0, above=0.0),
+            Parameter("b", 1.0, above=0.0),
+            Parameter("sigma", 1.0, above=0.0),
+        ),
+        build=_thompson,
+    )
+)

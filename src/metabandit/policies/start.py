@@ -1,0 +1,93 @@
+"""How a policy begins: by playing each arm once, or with pseudo-observations of every arm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import InputError, nearest
+from ..families import Array
+from ..priors import Prior
+from ..settings import check_keys, read_number, read_settings
+
+EACH_ONCE = "each-once"
+PRIOR_COUNTS = "prior-counts"
+_KEYS = ("plays", "sum", "squares")
+
+
+@dataclass(frozen=True)
+class Start:
+    """The start of a policy.
+
+    `each-once` plays every arm once, in order. `prior-counts` gives every arm pseudo-observations
+    instead, so that its index is defined before it was ever played: those of the prior, or else
+    the given numbers of plays, sum of their rewards and sum of their squared rewards.
+    """
+
+    kind: str = EACH_ONCE
+    plays: float | None = None
+    reward_sum: float | None = None
+    square_sum: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in (EACH_ONCE, PRIOR_COUNTS):
+            hint = nearest(self.kind, (EACH_ONCE, PRIOR_COUNTS))
+            raise InputError(f"unknown start {self.kind!r}; {hint}")
+        given = [value for value in (self.plays, self.reward_sum, self.square_sum)]
+        if self.kind == EACH_ONCE and any(value is not None for value in given):
+            raise InputError("the start each-once has no parameters; prior-counts has")
+        if (self.plays is None) != (self.reward_sum is None) or (
+            self.plays is None and self.square_sum is not None
+        ):
+            raise InputError(
+                "the start prior-counts takes plays and sum together, and squares only with them: "
+                "prior-counts:plays=2,sum=1"
+            )
+        if self.plays is not None and self.plays <= 0.0:
+            raise InputError(f"plays of the start must be greater than 0, not {self.plays:g}")
+
+    @staticmethod
+    def read(text: str | Start | None) -> Start:
+        """A start as the command line writes it: `each-once`, `prior-counts:plays=2,sum=1`."""
+        if text is None:
+            return Start()
+        if isinstance(text, Start):
+            return text
+        name, settings = read_settings(text, "start")
+        check_keys(settings, _KEYS, f"the start {name}")
+        numbers = {key: read_number(value, f"{key} of the start") for key, value in settings.items()}
+        return Start(name, numbers.get("plays"), numbers.get("sum"), numbers.get("squares"))
+
+    @property
+    def each_once(self) -> bool:
+        return self.kind == EACH_ONCE
+
+    def counts(self, prior: Prior) -> Array:
+        """The pseudo-observations: rows plays, reward sum, sum of squares; one column an arm."""
+        if self.each_once:
+            return np.zeros((3, prior.arms))
+        if self.plays is None or self.reward_sum is None:
+            counts = prior.counts()
+            if counts is None:
+                raise InputError(
+                    f"the prior {prior} does not say what pseudo-observations to start from; "
+                    f"give them: prior-counts:plays=2,sum=1 (and squares= for policies that read s)"
+                )
+            return np.asarray(counts, dtype=np.float64)
+        squares = self.square_sum
+        if squares is None:
+            # For rewards of 0 and 1 a square is the reward itself; otherwise: no spread.
+            squares = self.reward_sum if prior.family.binary else self.reward_sum**2 / self.plays
+        if squares < self.reward_sum**2 / self.plays * (1.0 - 1e-12):
+            raise InputError(
+                f"squares of the start must be at least sum^2 / plays = "
+                f"{self.reward_sum**2 / self.plays:g}, not {squares:g}"
+            )
+        column = [[self.plays], [self.reward_sum], [squares]]
+        return np.broadcast_to(column, (3, prior.arms)).copy()
+
+    def __str__(self) -> str:
+        values = zip(_KEYS, (self.plays, self.reward_sum, self.square_sum), strict=True)
+        given = ",".join(f"{key}={value:g}" for key, value in values if value is not None)
+        return f"{self.kind}:{given}" if given else self.kind

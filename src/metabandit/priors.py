@@ -1,0 +1,398 @@
+"""Priors over problems.
+
+A *problem* gives every arm the parameters of one reward family; a *prior* is a distribution over
+problems: it draws parameters. To add one, subclass `Prior` and write `draw`; docs/extending.md
+shows how.
+"""
+
+from __future__ import annotations
+
+import csv
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .errors import InputError, nearest
+from .families import BERNOULLI, BETA, GAUSSIAN, Array, Family, truncated_gaussian_family
+from .settings import check_keys, read_number, read_settings
+
+
+class Prior(ABC):
+    """A distribution over problems with `arms` arms of one family.
+
+    Subclasses set `family` and `arms` and write `draw`. `regret_means` and `counts` have defaults.
+    """
+
+    family: Family
+    arms: int
+
+    @abstractmethod
+    def draw(self, rng: np.random.Generator, problems: int) -> Array:
+        """Parameters of so many problems, as an array [problem, arm, parameter]."""
+
+    def regret_means(self, parameters: Array) -> Array:
+        """The mean rewards that regret is counted against, as an array [problem, arm]."""
+        return self.family.mean(parameters)
+
+    def counts(self) -> Array | None:
+        """Pseudo-observations that say the same as the prior, or None if it has none.
+
+        Rows: plays, reward sum, sum of squared rewards; one column an arm.
+        """
+        return None
+
+    def __str__(self) -> str:
+        return type(self).__name__
+
+
+def _check_arms(arms: object) -> int:
+    if not isinstance(arms, int) or arms < 2:
+        raise InputError(f"a problem has at least 2 arms, not {arms!r}; set arms (--arms) to 2 or more")
+    return arms
+
+
+def _positive(value: float, what: str) -> float:
+    number = read_number(value, what)
+    if number <= 0.0:
+        raise InputError(f"{what} must be greater than 0, not {number:g}")
+    return number
+
+
+def _per_arm(value: float | Sequence[float], arms: int, what: str) -> tuple[float, ...]:
+    values = [value] if isinstance(value, (int, float, str)) else list(value)
+    numbers = tuple(_positive(item, what) for item in values)
+    if len(numbers) == 1:
+        return numbers * arms
+    if len(numbers) != arms:
+        raise InputError(f"{what} has {len(numbers)} values for {arms} arms; give 1 or {arms}")
+    return numbers
+
+
+def _write(values: Sequence[float]) -> str:
+    same = len(set(values)) == 1
+    return ":".join(f"{value:g}" for value in (values[:1] if same else values))
+
+
+def _draw_beta(
+    rng: np.random.Generator, alpha: Sequence[float], beta: Sequence[float], problems: int
+) -> Array:
+    if set(alpha) == {1.0} and set(beta) == {1.0}:
+        return rng.random((problems, len(alpha)))
+    return rng.beta(np.array(alpha), np.array(beta), (problems, len(alpha)))
+
+
+def _count_arms(arms: int | None, *values: object) -> int:
+    """The number of arms: as given, else as many as the longest list, else 2."""
+    if arms is not None:
+        return _check_arms(arms)
+    lists = [len(value) for value in values if isinstance(value, (list, tuple, np.ndarray))]
+    return max([length for length in lists if length > 1], default=2)
+
+
+class Bernoulli(Prior):
+    """Arms that pay 0 or 1, with Beta(alpha, beta) means; uniform by default.
+
+    `alpha` and `beta` are one number for all arms or one number an arm.
+    """
+
+    family = BERNOULLI
+
+    def __init__(
+        self,
+        arms: int | None = None,
+        *,
+        alpha: float | Sequence[float] = 1.0,
+        beta: float | Sequence[float] = 1.0,
+    ) -> None:
+        self.arms = _count_arms(arms, alpha, beta)
+        self.alpha = _per_arm(alpha, self.arms, "alpha of the Bernoulli prior")
+        self.beta = _per_arm(beta, self.arms, "beta of the Bernoulli prior")
+
+    def draw(self, rng: np.random.Generator, problems: int) -> Array:
+        return _draw_beta(rng, self.alpha, self.beta, problems)[..., None]
+
+    def counts(self) -> Array:
+        alpha, beta = np.array(self.alpha), np.array(self.beta)
+        return np.stack([alpha + beta, alpha, alpha])
+
+    def __str__(self) -> str:
+        return f"bernoulli:alpha={_write(self.alpha)},beta={_write(self.beta)}"
+
+
+class TruncatedGaussian(Prior):
+    """Gaussian rewards restricted to [low, high], as in the paper.
+
+    The parent's mean is uniform on [mean_low, mean_high] (the interval by default), its standard
+    deviation on [deviation_low, deviation_high] (0 to the interval's length by default). Regret is
+    counted against the arm's true mean after truncation; with regret="parent" against the mean of
+    the parent, which is what the paper's Table 1 shows.
+    """
+
+    def __init__(
+        self,
+        arms: int | None = None,
+        *,
+        low: float = 0.0,
+        high: float = 1.0,
+        mean_low: float | None = None,
+        mean_high: float | None = None,
+        deviation_low: float = 0.0,
+        deviation_high: float | None = None,
+        regret: str = "true",
+    ) -> None:
+        what = "of the truncated Gaussian prior"
+        self.arms = _count_arms(arms)
+        self.low = read_number(low, f"low {what}")
+        self.high = read_number(high, f"high {what}")
+        if not self.low < self.high:
+            raise InputError(f"low {what} must be less than high, not {low} and {high}")
+        length = self.high - self.low
+        self.mean_low = read_number(self.low if mean_low is None else mean_low, f"mean_low {what}")
+        self.mean_high = read_number(
+            self.high if mean_high is None else mean_high, f"mean_high {what}"
+        )
+        if not self.low <= self.mean_low <= self.mean_high <= self.high:
+            raise InputError(
+                f"the parent's means must lie in the interval: "
+                f"low <= mean_low <= mean_high <= high, "
+                f"not {self.low:g}, {self.mean_low:g}, {self.mean_high:g}, {self.high:g}"
+            )
+        self.deviation_low = read_number(deviation_low, f"deviation_low {what}")
+        self.deviation_high = read_number(
+            length if deviation_high is None else deviation_high, f"deviation_high {what}"
+        )
+        if not 0.0 <= self.deviation_low <= self.deviation_high <= 10.0 * length:
+            raise InputError(
+                f"deviations {what} must satisfy 0 <= deviation_low <= deviation_high <= 10 * "
+                f"(high - low), not {self.deviation_low:g} and {self.deviation_high:g}; "
+                f"a wider parent is uniform on the interval, to the precision of the rewards"
+            )
+        if regret not in ("true", "parent"):
+            raise InputError(f"regret {what} must be true or parent, not {regret!r}")
+        self.regret = regret
+        self.family = truncated_gaussian_family(self.low, self.high)
+
+    def draw(self, rng: np.random.Generator, problems: int) -> Array:
+        from scipy.special import ndtr
+
+        shape = (problems, self.arms)
+        mean = rng.uniform(self.mean_low, self.mean_high, shape)
+        deviation = rng.uniform(self.deviation_low, self.deviation_high, shape)
+        safe = np.maximum(deviation, 1e-12)
+        under = ndtr((self.low - mean) / safe)
+        inside = ndtr((self.high - mean) / safe) - under
+        ends = np.broadcast_to([self.low, self.high], (*shape, 2))
+        return np.concatenate([np.stack([mean, deviation, under, inside], axis=-1), ends], axis=-1)
+
+    def regret_means(self, parameters: Array) -> Array:
+        return parameters[..., 0] if self.regret == "parent" else self.family.mean(parameters)
+
+    def __str__(self) -> str:
+        return (
+            f"truncated-gaussian:low={self.low:g},high={self.high:g},mean_low={self.mean_low:g},"
+            f"mean_high={self.mean_high:g},deviation_low={self.deviation_low:g},"
+            f"deviation_high={self.deviation_high:g},regret={self.regret}"
+        )
+
+
+class Gaussian(Prior):
+    """Gaussian rewards of standard deviation `noise`; arm means from N(mean, spread^2)."""
+
+    family = GAUSSIAN
+
+    def __init__(
+        self, arms: int | None = None, *, mean: float = 0.0, spread: float = 1.0, noise: float = 1.0
+    ) -> None:
+        self.arms = _count_arms(arms)
+        self.mean = read_number(mean, "mean of the Gaussian prior")
+        self.spread = _positive(spread, "spread of the Gaussian prior")
+        self.noise = _positive(noise, "noise of the Gaussian prior")
+
+    def draw(self, rng: np.random.Generator, problems: int) -> Array:
+        means = rng.normal(self.mean, self.spread, (problems, self.arms))
+        return np.stack([means, np.full_like(means, self.noise)], axis=-1)
+
+    def __str__(self) -> str:
+        return f"gaussian:mean={self.mean:g},spread={self.spread:g},noise={self.noise:g}"
+
+
+class BetaRewards(Prior):
+    """Beta-distributed rewards: mean from Beta(alpha, beta), and a + b = concentration."""
+
+    family = BETA
+
+    def __init__(
+        self,
+        arms: int | None = None,
+        *,
+        alpha: float | Sequence[float] = 1.0,
+        beta: float | Sequence[float] = 1.0,
+        concentration: float = 10.0,
+    ) -> None:
+        self.arms = _count_arms(arms, alpha, beta)
+        self.alpha = _per_arm(alpha, self.arms, "alpha of the Beta-rewards prior")
+        self.beta = _per_arm(beta, self.arms, "beta of the Beta-rewards prior")
+        self.concentration = _positive(concentration, "concentration of the Beta-rewards prior")
+
+    def draw(self, rng: np.random.Generator, problems: int) -> Array:
+        return _beta_parameters(
+            _draw_beta(rng, self.alpha, self.beta, problems), self.concentration
+        )
+
+    def __str__(self) -> str:
+        return (
+            f"beta:alpha={_write(self.alpha)},beta={_write(self.beta)},"
+            f"concentration={self.concentration:g}"
+        )
+
+
+def _beta_parameters(means: Array, concentration: float) -> Array:
+    means = np.clip(means, 1e-6, 1.0 - 1e-6)
+    return np.stack([means * concentration, (1.0 - means) * concentration], axis=-1)
+
+
+class Table(Prior):
+    """Past problems from a CSV file: one row a problem, one column an arm's mean reward.
+
+    A first row that holds no number is taken as column names. Problems are drawn from the rows
+    with equal probability. `family` says what the rewards are: bernoulli, gaussian (with standard
+    deviation `noise`) or beta (with `concentration`).
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        arms: int | None = None,
+        family: str = "bernoulli",
+        noise: float = 1.0,
+        concentration: float = 10.0,
+    ) -> None:
+        self.path = Path(path)
+        families = {"bernoulli": BERNOULLI, "gaussian": GAUSSIAN, "beta": BETA}
+        if family not in families:
+            raise InputError(f"unknown family {family!r} for a table; {nearest(family, families)}")
+        self.family = families[family]
+        self.noise = _positive(noise, "noise of the table")
+        self.concentration = _positive(concentration, "concentration of the table")
+        self.means = _read_means(self.path, self.family)
+        self.arms = self.means.shape[1]
+        if arms is not None and _check_arms(arms) != self.arms:
+            raise InputError(
+                f"{self.path} has {self.arms} columns, so its problems have {self.arms} arms, "
+                f"not {arms}; leave out --arms"
+            )
+
+    def draw(self, rng: np.random.Generator, problems: int) -> Array:
+        means = self.means[rng.integers(0, len(self.means), problems)]
+        if self.family is GAUSSIAN:
+            return np.stack([means, np.full_like(means, self.noise)], axis=-1)
+        if self.family is BETA:
+            return _beta_parameters(means, self.concentration)
+        return means[..., None]
+
+    def __str__(self) -> str:
+        extra = {"gaussian": f",noise={self.noise:g}"}
+        extra["beta"] = f",concentration={self.concentration:g}"
+        name = self.family.name
+        return f"table:path={self.path},family={name}{extra.get(name, '')}"
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _read_means(path: Path, family: Family) -> Array:
+    try:
+        content = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(f"the file {path} does not exist") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"the file {path} cannot be read as text: {error}") from None
+    rows: list[list[float]] = []
+    width = 0
+    low, high = family.support
+    for number, cells in enumerate(csv.reader(content.splitlines()), start=1):
+        if not any(cell.strip() for cell in cells):
+            continue
+        if not width:
+            width = len(cells)
+            if not any(_is_number(cell) for cell in cells):
+                continue
+        if len(cells) != width:
+            raise InputError(f"{path}, line {number}: {len(cells)} cells, the first line has {width}")
+        row = []
+        for column, cell in enumerate(cells, start=1):
+            where = f"{path}, line {number}, column {column}"
+            if not cell.strip():
+                raise InputError(f"{where}: the cell is empty; every arm needs its mean reward")
+            value = read_number(cell, where)
+            if not low <= value <= high:
+                raise InputError(
+                    f"{where}: {value:g} is no mean of a {family.name} reward, "
+                    f"which lies between {low:g} and {high:g}"
+                )
+            row.append(value)
+        rows.append(row)
+    if not rows:
+        raise InputError(f"{path} holds no problem: one row a problem, one column an arm is expected")
+    if width < 2:
+        raise InputError(f"{path} has 1 column; a problem has at least 2 arms, one column each")
+    return np.array(rows)
+
+
+PRIORS: dict[str, Callable[..., Prior]] = {
+    "bernoulli": Bernoulli,
+    "truncated-gaussian": TruncatedGaussian,
+    "gaussian": Gaussian,
+    "beta": BetaRewards,
+    "table": Table,
+}
+PRIOR_KEYS = {
+    "bernoulli": ("alpha", "beta"),
+    "truncated-gaussian": (
+        "low",
+        "high",
+        "mean_low",
+        "mean_high",
+        "deviation_low",
+        "deviation_high",
+        "regret",
+    ),
+    "gaussian": ("mean", "spread", "noise"),
+    "beta": ("alpha", "beta", "concentration"),
+    "table": ("path", "family", "noise", "concentration"),
+}
+_TEXT_KEYS = ("path", "family", "regret")
+
+
+def prior(text: str, *, arms: int | None = None) -> Prior:
+    """Read a prior as the command line writes it, such as `bernoulli:alpha=1,beta=1`.
+
+    A value for each arm is written with colons between: `bernoulli:alpha=3:1,beta=2:1`.
+    """
+    name, settings = read_settings(text, "prior")
+    if name not in PRIORS:
+        raise InputError(f"unknown prior {name!r}; {nearest(name, PRIORS)}")
+    check_keys(settings, PRIOR_KEYS[name], f"the prior {name}")
+    if name == "table" and "path" not in settings:
+        raise InputError("the prior table needs its file: table:path=problems.csv")
+    values: dict[str, Any] = {"arms": arms}
+    for key, value in settings.items():
+        if key in _TEXT_KEYS:
+            values[key] = value
+        else:
+            numbers = [
+                read_number(item, f"{key} of the prior {name}") for item in value.split(":")
+            ]
+            values[key] = numbers[0] if len(numbers) == 1 else numbers
+            if len(numbers) > 1 and key not in ("alpha", "beta"):
+                raise InputError(f"{key} of the prior {name} is one number, not {value!r}")
+    return PRIORS[name](**values)

@@ -1,0 +1,53 @@
+"""Reading `name:key=value,key=value`, the form in which priors, policies and starts are written."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from .errors import InputError, nearest
+
+
+def read_settings(text: str, kind: str) -> tuple[str, dict[str, str]]:
+    """Split `name:key=value,key=value` into the name and its settings."""
+    name, colon, rest = text.partition(":")
+    settings: dict[str, str] = {}
+    if colon and not rest:
+        raise InputError(f"{kind} {text!r}: nothing follows the colon; write {name}:key=value")
+    for item in rest.split(",") if rest else []:
+        key, equals, value = item.partition("=")
+        key, value = key.strip(), value.strip()
+        if not (equals and key and value):
+            raise InputError(f"{kind} {text!r}: {item!r} is not of the form key=value")
+        if key in settings:
+            raise InputError(f"{kind} {text!r}: {key} is given twice")
+        settings[key] = value
+    return name.strip(), settings
+
+
+def check_keys(settings: Collection[str], known: Collection[str], what: str) -> None:
+    """Refuse settings that `what` does not have."""
+    for key in settings:
+        if key not in known:
+            hint = nearest(key, known) if known else "it has none"
+            raise InputError(f"{what} has no parameter {key!r}; {hint}")
+
+
+def read_number(value: str | float, what: str) -> float:
+    """A finite number, or an error that names it."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} must be a number, not {value!r}") from None
+    if number != number or number in (float("inf"), float("-inf")):
+        raise InputError(f"{what} must be a finite number, not {value!r}")
+    return number
+
+
+def check_whole(value: object, what: str, least: int) -> int:
+    """A whole number that is at least `least`, or an error that names it."""
+    if isinstance(value, bool) or not isinstance(value, int) and not hasattr(value, "__index__"):
+        raise InputError(f"{what} must be a whole number, not {value!r}")
+    number = int(value)  # type: ignore[call-overload]
+    if number < least:
+        raise InputError(f"{what} must be at least {least}, not {number}")
+    return number
