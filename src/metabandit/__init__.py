@@ -1,21 +1,35 @@
 """metabandit: the best exploration/exploitation strategy for your kind of bandit problem.
 
-    >>> import metabandit as mb
-    >>> prior = mb.Bernoulli(arms=2)
-    >>> result = mb.evaluate(["ucb1", "r + 3/(n + 2)"], prior, horizon=100, episodes=10_000)
-    >>> print(result.table())  # doctest: +SKIP
+>>> import metabandit as mb
+>>> prior = mb.Bernoulli(arms=2)
+>>> result = mb.evaluate(["ucb1", "r + 3/(n + 2)"], prior, horizon=100, episodes=10_000)
+>>> result.ranking()[0].policy
+'r + 3/(n + 2)'
+
+The names below are loaded when they are first used, so that the command line answers at once.
 """
 
-from importlib.metadata import version
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from .errors import InputError
-from .evaluate import Comparison, Difference, Evaluation, IndexFault, evaluate
-from .expressions import ExpressionError
-from .families import BERNOULLI, BETA, GAUSSIAN, Family
-from .policies import ChoicePolicy, Entry, IndexPolicy, Parameter, Policy, Start, policy, register
-from .priors import Bernoulli, BetaRewards, Gaussian, Prior, Table, TruncatedGaussian, prior
+if TYPE_CHECKING:
+    from .errors import InputError
+    from .evaluation import Comparison, Difference, Evaluation, IndexFault, evaluate
+    from .expressions import ExpressionError
+    from .families import BERNOULLI, BETA, GAUSSIAN, Family
+    from .policies import (
+        ChoicePolicy,
+        Entry,
+        IndexPolicy,
+        Parameter,
+        Policy,
+        Start,
+        policy,
+        register,
+    )
+    from .priors import Bernoulli, BetaRewards, Gaussian, Prior, Table, TruncatedGaussian, prior
 
-__version__ = version("metabandit")
+__version__ = "0.1.0"
 
 __all__ = [
     "BERNOULLI",
@@ -45,3 +59,16 @@ __all__ = [
     "prior",
     "register",
 ]
+
+_HOMES = ("errors", "evaluation", "expressions", "families", "policies", "priors")
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        for home in _HOMES:
+            module = import_module(f".{home}", __name__)
+            if hasattr(module, name):
+                value = getattr(module, name)
+                globals()[name] = value
+                return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

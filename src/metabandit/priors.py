@@ -50,7 +50,9 @@ class Prior(ABC):
 
 def _check_arms(arms: object) -> int:
     if not isinstance(arms, int) or arms < 2:
-        raise InputError(f"a problem has at least 2 arms, not {arms!r}; set arms (--arms) to 2 or more")
+        raise InputError(
+            f"a problem has at least 2 arms, not {arms!r}; set arms (--arms) to 2 or more"
+        )
     return arms
 
 
@@ -327,7 +329,9 @@ def _read_means(path: Path, family: Family) -> Array:
             if not any(_is_number(cell) for cell in cells):
                 continue
         if len(cells) != width:
-            raise InputError(f"{path}, line {number}: {len(cells)} cells, the first line has {width}")
+            raise InputError(
+                f"{path}, line {number}: {len(cells)} cells, the first line has {width}"
+            )
         row = []
         for column, cell in enumerate(cells, start=1):
             where = f"{path}, line {number}, column {column}"
@@ -342,7 +346,9 @@ def _read_means(path: Path, family: Family) -> Array:
             row.append(value)
         rows.append(row)
     if not rows:
-        raise InputError(f"{path} holds no problem: one row a problem, one column an arm is expected")
+        raise InputError(
+            f"{path} holds no problem: one row a problem, one column an arm is expected"
+        )
     if width < 2:
         raise InputError(f"{path} has 1 column; a problem has at least 2 arms, one column each")
     return np.array(rows)
@@ -389,9 +395,7 @@ def prior(text: str, *, arms: int | None = None) -> Prior:
         if key in _TEXT_KEYS:
             values[key] = value
         else:
-            numbers = [
-                read_number(item, f"{key} of the prior {name}") for item in value.split(":")
-            ]
+            numbers = [read_number(item, f"{key} of the prior {name}") for item in value.split(":")]
             values[key] = numbers[0] if len(numbers) == 1 else numbers
             if len(numbers) > 1 and key not in ("alpha", "beta"):
                 raise InputError(f"{key} of the prior {name} is one number, not {value!r}")

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from ..tables import text_table
+
 _PATIENCE = 2.0  # seconds before progress is worth showing
 
 
@@ -17,17 +19,26 @@ def show_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
-def show_table(titles: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> None:
-    """A table for a terminal. To a pipe, tab-separated lines would lose the layout people grep."""
+def show_table(
+    titles: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: int = 0, caption: str = ""
+) -> None:
+    """A table; the last `numbers` columns are numbers. Plain text unless a terminal reads it."""
+    if not sys.stdout.isatty():
+        flat = [[cell.replace("\n", "; ") for cell in row] for row in rows]
+        text = text_table(titles, flat, numbers=numbers)
+        sys.stdout.write(f"{caption}\n{text}\n\n" if caption else f"{text}\n")
+        return
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(title=caption or None, title_justify="left", title_style="bold")
+    left = len(titles) - numbers
     for position, title in enumerate(titles):
-        table.add_column(title, justify="left" if position == 0 else "right", overflow="fold")
+        table.add_column(title, justify="left" if position < left else "right", overflow="fold")
     for row in rows:
-        table.add_row(*row)
-    Console().print(table, markup=False)
+        table.add_row(*(Text(cell) for cell in row))
+    Console().print(table)
 
 
 def say(message: str) -> None:

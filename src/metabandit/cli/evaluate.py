@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -26,9 +25,12 @@ def evaluate(
         int | None, typer.Option(help="Arms of a problem; 2 if the prior does not say.")
     ] = None,
     horizon: Annotated[
-        list[int] | None, typer.Option(help="Plays an episode; may be given several times.  [default: 100]")
+        list[int] | None,
+        typer.Option(help="Plays an episode; may be given several times.  [default: 100]"),
     ] = None,
-    episodes: Annotated[int, typer.Option(help="Episodes that are simulated for each policy.")] = 100_000,
+    episodes: Annotated[
+        int, typer.Option(help="Episodes that are simulated for each policy.")
+    ] = 100_000,
     runs: Annotated[int, typer.Option(help="Episodes for each problem that is drawn.")] = 1,
     seed: Annotated[int, typer.Option(help="One seed, one result.")] = 0,
     start: Annotated[
@@ -42,8 +44,6 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Estimate the regret of policies on problems drawn from a prior, all with the same luck."""
-    from ..evaluate import evaluate as run
-    from ..evaluate import is_compiled
     from ..policies import policy
     from ..priors import prior as read_prior
 
@@ -55,8 +55,8 @@ def evaluate(
         for item in made:
             item.plan(known, plays)
 
-    if not is_compiled():
-        say("compiling the simulator for this machine, once (about half a minute) ...")
+    from ..evaluation import evaluate as run
+
     results = []
     for plays in horizons:
         with progress_bar(f"{episodes:,} episodes of {plays} plays") as progress:
@@ -70,6 +70,7 @@ def evaluate(
                     seed=seed,
                     threads=threads,
                     progress=progress,
+                    announce=say,
                 )
             )
     if as_json:
@@ -81,8 +82,6 @@ def evaluate(
             f"Regret after {result.horizon} plays: {result.arms} arms, {result.prior}, "
             f"{result.episodes:,} episodes, seed {result.seed}"
         )
-        if sys.stdout.isatty():
-            rows = result.rows()
-            show_table(list(rows[0]), [list(row.values()) for row in rows], caption)
-        else:
-            sys.stdout.write(f"{caption}\n{result.table()}\n\n")
+        rows = result.rows()
+        cells = [list(row.values()) for row in rows]
+        show_table(list(rows[0]), cells, numbers=3, caption=caption)

@@ -37,7 +37,10 @@ def priors(
         [
             str(item["name"]),
             str(item["meaning"]),
-            "\n".join(key if value is None else f"{key}={value}" for key, value in item["parameters"].items()),
+            "\n".join(
+                key if value is None else f"{key}={value}"
+                for key, value in item["parameters"].items()
+            ),
         ]
         for item in items
     ]

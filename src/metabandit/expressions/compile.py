@@ -117,5 +117,3 @@ def compile_expression(tree: Tree) -> Compiled:
     """The program of an expression whose parameters all have values."""
     compiler = _Compiler()
     return compiler.finish(compiler.visit(tree))
-
-

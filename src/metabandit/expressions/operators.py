@@ -66,4 +66,11 @@ VARIABLES: dict[str, str] = {
     "h": "plays left, the next one included",
     "K": "number of arms",
 }
-VARIABLE_LATEX = {"r": r"\bar{r}_k", "s": r"\bar{\sigma}_k", "n": "n_k", "t": "t", "h": "h", "K": "K"}
+VARIABLE_LATEX = {
+    "r": r"\bar{r}_k",
+    "s": r"\bar{\sigma}_k",
+    "n": "n_k",
+    "t": "t",
+    "h": "h",
+    "K": "K",
+}

@@ -21,7 +21,9 @@ from . import opcodes as op
 from .jit import jit
 from .special import beta_quantile, exp, kl_upper32, kl_upper64, ln
 
-Program = namedtuple("Program", "lane_code step_code scalars spread constants registers uses_s varies")
+Program = namedtuple(
+    "Program", "lane_code step_code scalars spread constants registers uses_s varies"
+)
 Program.__doc__ = """What the machine runs.
 
 lane_code, step_code: int32[instructions, 5]

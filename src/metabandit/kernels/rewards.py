@@ -7,7 +7,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from .jit import DRAW, jit, pointer
+from .jit import DRAW, pointer
 from .special import beta_quantile, normal_quantile
 
 f32 = np.float32

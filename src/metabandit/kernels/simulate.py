@@ -31,9 +31,13 @@ FINITE = 0
 NOT_FINITE = 1
 
 Run = namedtuple("Run", "seed first_episode runs horizon lanes")
-Run.__doc__ = """seed; number of the first episode; episodes a problem; plays an episode; lanes a block."""
+Run.__doc__ = (
+    """seed; number of the first episode; episodes a problem; plays an episode; lanes a block."""
+)
 Problems = namedtuple("Problems", "parameters gaps binary")
-Problems.__doc__ = """parameters[problem, arm, parameter]; gaps[problem, arm]; are rewards 0 or 1?"""
+Problems.__doc__ = (
+    """parameters[problem, arm, parameter]; gaps[problem, arm]; are rewards 0 or 1?"""
+)
 Rule = namedtuple("Rule", "each_once counts by_index parameters memory")
 Rule.__doc__ = """How a policy begins and decides.
 
@@ -426,16 +430,12 @@ def simulate(run, problems, rule, program, draw, decide, checkpoints, regret, pl
                 if two:
                     finite = _choose_of_two(file, index, keys, step, chosen, lanes)
                 else:
-                    finite = _choose(
-                        file, index, arms, best, check, low, keys, step, chosen, lanes
-                    )
+                    finite = _choose(file, index, arms, best, check, low, keys, step, chosen, lanes)
                 if not finite:
                     _report(file, index, every_arm, t, lanes, fault)
                     return NOT_FINITE
             else:
-                decide(
-                    step, t, run.horizon, stats, totals, memory, rule.parameters, keys, chosen
-                )
+                decide(step, t, run.horizon, stats, totals, memory, rule.parameters, keys, chosen)
 
             if two:
                 _pick_two(words, parameters, width, keys, chosen, uniform, picked, lanes)

@@ -57,11 +57,14 @@ class Entry:
 
     def make(self, values: Mapping[str, float], start: str | Start | None, name: str) -> Policy:
         """The policy with these parameters; the others have their defaults."""
-        check_keys(values, [parameter.name for parameter in self.parameters], f"the policy {self.name}")
+        check_keys(
+            values, [parameter.name for parameter in self.parameters], f"the policy {self.name}"
+        )
         numbers = {
             parameter.name: parameter.check(
                 read_number(
-                    values.get(parameter.name, parameter.default), f"{parameter.name} of {self.name}"
+                    values.get(parameter.name, parameter.default),
+                    f"{parameter.name} of {self.name}",
                 ),
                 self.name,
             )
@@ -116,9 +119,7 @@ def policy(description: str | Policy, *, start: str | Start | None = None) -> Po
         entry = CATALOGUE[name]
         if chosen is not None and entry.build is not None:
             raise InputError(f"the policy {name} is no index policy and has its own start")
-        numbers = {
-            key: read_number(value, f"{key} of {name}") for key, value in settings.items()
-        }
+        numbers = {key: read_number(value, f"{key} of {name}") for key, value in settings.items()}
         return entry.make(numbers, chosen or start, given)
     match = re.match(r"[A-Za-z_]\w*", head)
     if _NAME.fullmatch(head) and match is not None and match.group() not in VARIABLES:

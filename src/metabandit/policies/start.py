@@ -56,7 +56,9 @@ class Start:
             return text
         name, settings = read_settings(text, "start")
         check_keys(settings, _KEYS, f"the start {name}")
-        numbers = {key: read_number(value, f"{key} of the start") for key, value in settings.items()}
+        numbers = {
+            key: read_number(value, f"{key} of the start") for key, value in settings.items()
+        }
         return Start(name, numbers.get("plays"), numbers.get("sum"), numbers.get("squares"))
 
     @property

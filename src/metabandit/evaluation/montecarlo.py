@@ -25,7 +25,7 @@ from ..families import Array
 from ..policies import Plan, Policy, Start, policy
 from ..priors import Prior
 from ..settings import check_whole
-from .evaluation import Comparison, Evaluation
+from .results import Comparison, Evaluation
 
 # Problems are drawn in groups of this many, so that the first problems of a large evaluation are
 # those of a small one.
@@ -249,6 +249,7 @@ def evaluate(
     threads: int | None = None,
     lanes: int = 512,
     progress: Progress | None = None,
+    announce: Callable[[str], None] | None = None,
 ) -> Comparison:
     """Estimate the regret of policies on problems drawn from a prior, all with the same luck.
 
@@ -261,6 +262,7 @@ def evaluate(
     threads: all cores by default
     lanes: episodes that are played in step, a multiple of 64 up to 512; changes no result
     progress: called as progress(problems done, problems in all) after each chunk
+    announce: called with a message if the simulator must be compiled first, which happens once
 
     >>> import metabandit as mb
     >>> result = mb.evaluate(["ucb1", "greedy"], mb.Bernoulli(arms=2), horizon=10, episodes=1000)
@@ -292,6 +294,8 @@ def evaluate(
     if points[-1] != horizon:
         points.append(horizon)
 
+    if announce is not None and not is_compiled():
+        announce("compiling the simulator for this machine, once (about half a minute) ...")
     simulation = _Simulation(
         made, prior, horizon, runs=runs, seed=seed, checkpoints=points, lanes=lanes
     )

@@ -1,7 +1,7 @@
 """Evaluation: what a policy's regret is on problems drawn from a prior."""
 
-from .evaluation import Comparison, Difference, Evaluation
-from .montecarlo import IndexFault, Progress, default_checkpoints, evaluate, is_compiled
+from .montecarlo import IndexFault, Progress, default_checkpoints, evaluate
+from .results import Comparison, Difference, Evaluation
 
 __all__ = [
     "Comparison",
@@ -11,5 +11,4 @@ __all__ = [
     "Progress",
     "default_checkpoints",
     "evaluate",
-    "is_compiled",
 ]

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from ..families import Array
+from ..tables import text_table
 
 NORMAL_95 = 1.959963984540054
 
@@ -157,16 +158,7 @@ class Comparison(Sequence[Evaluation]):
     def table(self) -> str:
         """The comparison as a text table, best first."""
         rows = self.rows()
-        titles = list(rows[0])
-        widths = [max(len(title), *(len(row[title]) for row in rows)) for title in titles]
-
-        def line(cells: Sequence[str]) -> str:
-            first = cells[0].ljust(widths[0])
-            rest = [cell.rjust(width) for cell, width in zip(cells[1:], widths[1:], strict=True)]
-            return "  ".join([first, *rest]).rstrip()
-
-        head = line(titles)
-        return "\n".join([head, "-" * len(head), *(line(list(row.values())) for row in rows)])
+        return text_table(list(rows[0]), [list(row.values()) for row in rows], numbers=3)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""

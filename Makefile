@@ -1,0 +1,46 @@
+# `make demo` and `make test` do all set-up in a virtual environment in this checkout.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint bench table1 clean
+
+.venv/made:
+	$(PYTHON) -m venv .venv
+	touch $@
+
+.venv/run: .venv/made pyproject.toml
+	$(BIN)/pip install --quiet --editable .
+	touch $@
+
+.venv/dev: .venv/run
+	$(BIN)/pip install --quiet --editable '.[dev]'
+	touch $@
+
+.venv/bench: .venv/run
+	$(BIN)/pip install --quiet --editable '.[bench]'
+	touch $@
+
+# The main job on a small default: which policy for two arms and 100 plays?
+demo: .venv/run
+	$(BIN)/metabandit evaluate ucb1 ucb1-tuned kl-ucb thompson bayes-ucb uniform \
+	  "r + 3/(n + 2)" "r + 1/(n + 1/2)" --prior bernoulli --arms 2 --horizon 100 --seed 1
+
+lint: .venv/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint
+	$(BIN)/pytest
+
+# Speed against peers, in one run on one thread.
+bench: .venv/bench
+	$(BIN)/python benchmarks/speed.py --json benchmarks/speed.json
+
+# The generic rows of the paper's Table 1 at full scale.
+table1: .venv/run
+	$(BIN)/python benchmarks/table1.py
+
+clean:
+	rm -rf .venv build dist
