@@ -67,7 +67,8 @@ def _beta_mean(parameters: Array) -> Array:
 
 
 def _normal_density(z: Array) -> Array:
-    return np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+    density: Array = np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+    return density
 
 
 def _truncated_mean(parameters: Array) -> Array:

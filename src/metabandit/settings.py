@@ -47,7 +47,7 @@ def check_whole(value: object, what: str, least: int) -> int:
     """A whole number that is at least `least`, or an error that names it."""
     if isinstance(value, bool) or (not isinstance(value, int) and not hasattr(value, "__index__")):
         raise InputError(f"{what} must be a whole number, not {value!r}")
-    number = int(value)  # type: ignore[call-overload]
+    number = int(value)
     if number < least:
         raise InputError(f"{what} must be at least {least}, not {number}")
     return number

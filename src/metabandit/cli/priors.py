@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,7 +16,7 @@ def priors(
     """List the priors, with their parameters and defaults."""
     from ..priors import PRIOR_KEYS, PRIORS
 
-    items = []
+    items: list[dict[str, Any]] = []
     for name, make in PRIORS.items():
         signature = inspect.signature(make).parameters
         defaults = {key: signature[key].default for key in PRIOR_KEYS[name]}

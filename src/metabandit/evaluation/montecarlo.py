@@ -330,7 +330,7 @@ def evaluate(
         covariance = (products - problems * np.outer(means[:, -1], means[:, -1])) / freedom
     evaluations = tuple(
         Evaluation(
-            policy=given[position] if isinstance(given[position], str) else made[position].name,
+            policy=made[position].name,
             mean_regret=float(means[position, -1]),
             standard_error=float(errors[position, -1]) if freedom else math.nan,
             checkpoints=simulation.checkpoints,

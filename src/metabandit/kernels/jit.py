@@ -12,7 +12,12 @@ from typing import Any
 import numba
 from numba import types
 
-_FLAGS = {"nopython": True, "nogil": True, "error_model": "numpy", "fastmath": {"nsz", "contract"}}
+_FLAGS: dict[str, Any] = {
+    "nopython": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "fastmath": {"nsz", "contract"},
+}
 
 
 def jit(function: Any) -> Any:

@@ -34,8 +34,8 @@ class Start:
         if self.kind not in (EACH_ONCE, PRIOR_COUNTS):
             hint = nearest(self.kind, (EACH_ONCE, PRIOR_COUNTS))
             raise InputError(f"unknown start {self.kind!r}; {hint}")
-        given = [value for value in (self.plays, self.reward_sum, self.square_sum)]
-        if self.kind == EACH_ONCE and any(value is not None for value in given):
+        given = {self.plays, self.reward_sum, self.square_sum} - {None}
+        if self.kind == EACH_ONCE and given:
             raise InputError("the start each-once has no parameters; prior-counts has")
         if (self.plays is None) != (self.reward_sum is None) or (
             self.plays is None and self.square_sum is not None
