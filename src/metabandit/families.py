@@ -67,15 +67,15 @@ def _beta_mean(parameters: Array) -> Array:
 
 
 def _normal_density(z: Array) -> Array:
-    density: Array = np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
-    return density
+    return np.asarray(np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi))
 
 
 def _truncated_mean(parameters: Array) -> Array:
     mean, deviation, _, inside, low, high = np.moveaxis(parameters, -1, 0)
     safe = np.maximum(deviation, 1e-12)
     difference = _normal_density((low - mean) / safe) - _normal_density((high - mean) / safe)
-    return np.clip(mean + deviation * difference / inside, low, high)
+    clipped: Array = np.clip(mean + deviation * difference / inside, low, high)
+    return clipped
 
 
 # The built-in families' quantiles are in kernels/rewards.py, compiled to disk.

@@ -180,8 +180,6 @@ def kl_upper64(mean, bound):
     entropy = mean * math.log(mean) + (1.0 - mean) * math.log1p(-mean)
     for _ in range(60):
         middle = 0.5 * (low + high)
-        if middle == low or middle == high:
-            break
         if entropy - mean * math.log(middle) - (1.0 - mean) * math.log1p(-middle) > bound:
             high = middle
         else:

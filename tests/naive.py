@@ -1,0 +1,280 @@
+"""The slow obvious version of everything that the kernels do: one episode at a time, in float64.
+
+It follows the definitions, not the kernels' layout: no lanes, no masks, no float32. The random
+numbers are the same functions of (seed, episode, arm, pull), so that play can be compared move by
+move.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy import special
+
+from metabandit.expressions import Apply, Constant, Name, Tree
+
+MASK32 = 0xFFFFFFFF
+MASK64 = 0xFFFFFFFFFFFFFFFF
+WEYL = 0x9E3779B9
+TIE = 2e-6
+
+
+# Random numbers ------------------------------------------------------------------------------
+
+
+def mix64(x: int) -> int:
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & MASK64
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & MASK64
+    return x ^ (x >> 31)
+
+
+def episode_word(seed: int, episode: int, slot: int) -> int:
+    x = mix64((seed + episode * 0x9E3779B97F4A7C15) & MASK64)
+    return mix64((x + slot * 0xD1B54A32D192ED03) & MASK64) >> 32
+
+
+def draw_bits(word: int, key: int) -> int:
+    x = word ^ (word >> 16)
+    x = (x * 0x7FEB352D) & MASK32
+    x ^= x >> 15
+    x ^= key
+    x = (x * 0x846CA68B) & MASK32
+    return x ^ (x >> 16)
+
+
+def noise_bits(key: int, step: int, stream: int) -> int:
+    word = (key + step * WEYL + stream * 0x85EBCA6B) & MASK32
+    return draw_bits(word, key ^ 0x68BC21EB)
+
+
+def unit(bits: int) -> float:
+    return ((bits >> 9) + 0.5) / 2**23
+
+
+def below(bits: int, limit: int) -> int:
+    return (bits * limit) >> 32
+
+
+# Expressions ---------------------------------------------------------------------------------
+
+
+def kl(p: float, q: float) -> float:
+    first = p * math.log(p / q) if p > 0.0 else 0.0
+    return first + (1.0 - p) * math.log((1.0 - p) / (1.0 - q)) if p < 1.0 else first
+
+
+def kl_upper(mean: float, bound: float) -> float:
+    if math.isnan(bound) or not 0.0 <= mean <= 1.0:
+        return math.nan
+    if bound <= 0.0 or mean == 1.0:
+        return mean
+    low, high = mean, 1.0
+    for _ in range(50):
+        middle = 0.5 * (low + high)
+        if middle < 1.0 and kl(mean, middle) <= bound:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _apply(name: str, values: list[float]) -> float:
+    x = values[0]
+    y = values[-1]
+    if any(math.isnan(value) for value in values):
+        return math.nan
+    with np.errstate(all="ignore"):
+        x64, y64 = np.float64(x), np.float64(y)
+        table = {
+            "add": lambda: x64 + y64,
+            "subtract": lambda: x64 - y64,
+            "multiply": lambda: x64 * y64,
+            "divide": lambda: x64 / y64,
+            "invert": lambda: 1.0 / x64,
+            "negate": lambda: -x64,
+            "power": lambda: x64 * x64 if y == 2.0 else np.exp(y64 * np.log(x64)),
+            "min": lambda: min(x, y),
+            "max": lambda: max(x, y),
+            "sqrt": lambda: np.sqrt(x64),
+            "ln": lambda: np.log(x64),
+            "exp": lambda: np.exp(x64),
+            "abs": lambda: abs(x64),
+            "kl_upper": lambda: kl_upper(x, y),
+            "beta_quantile": lambda: special.betaincinv(values[1], values[2], values[0]),
+        }
+        return float(table[name]())
+
+
+def value(tree: Tree, state: dict[str, float]) -> float:
+    """The value of an expression at a state {n, r, s, t, h, K}."""
+    if isinstance(tree, Constant):
+        return tree.value
+    if isinstance(tree, Name):
+        return state[tree.name]
+    assert isinstance(tree, Apply)
+    return _apply(tree.operator, [value(operand, state) for operand in tree.operands])
+
+
+# Policies ------------------------------------------------------------------------------------
+
+
+class Play:
+    """What a policy sees of an episode: the rewards of each arm so far, and the episode's key."""
+
+    def __init__(self, arms: int, horizon: int, key: int, counts: np.ndarray) -> None:
+        self.rewards: list[list[float]] = [[] for _ in range(arms)]
+        self.horizon = horizon
+        self.key = key
+        self.counts = counts
+        self.memory: dict[str, object] = {}
+
+    @property
+    def arms(self) -> int:
+        return len(self.rewards)
+
+    @property
+    def step(self) -> int:
+        return sum(len(rewards) for rewards in self.rewards)
+
+    @property
+    def t(self) -> float:
+        return self.counts[0].sum() + self.step
+
+    def statistics(self, arm: int) -> tuple[float, float, float]:
+        plays, total, squares = self.counts[:, arm]
+        rewards = self.rewards[arm]
+        n = plays + len(rewards)
+        if not n:
+            return 0.0, 0.0, 0.0
+        r = (total + sum(rewards)) / n
+        variance = (squares + sum(reward**2 for reward in rewards)) / n - r * r
+        return n, r, math.sqrt(max(variance, 0.0))
+
+    def best(self, values: list[float], attempt: int | None = None, tie: float = TIE) -> int:
+        """The position of the largest value, ties at random."""
+        top = max(values)
+        tied = [k for k, v in enumerate(values) if abs(v - top) <= tie * max(abs(v), abs(top))]
+        bits = noise_bits(self.key, self.step if attempt is None else attempt, 1)
+        return tied[below(bits, len(tied))]
+
+
+def index_choice(play: Play, tree: Tree) -> int:
+    values = []
+    for arm in range(play.arms):
+        n, r, s = play.statistics(arm)
+        left = play.horizon - play.step
+        state = {"n": n, "r": r, "s": s, "t": play.t, "h": left, "K": play.arms}
+        values.append(value(tree, state))
+    return play.best(values)
+
+
+def uniform_choice(play: Play) -> int:
+    return below(noise_bits(play.key, play.step, 2), play.arms)
+
+
+def epsilon_greedy_choice(play: Play, c: float, d: float) -> int:
+    rate = min(1.0, c * play.arms / (d * d * (play.t + 1)))
+    if unit(noise_bits(play.key, play.step, 2)) < rate:
+        return below(noise_bits(play.key, play.step, 3), play.arms)
+    return play.best([play.statistics(arm)[1] for arm in range(play.arms)], tie=1e-9)
+
+
+def ucb1_normal_choice(play: Play) -> int:
+    counts = [len(rewards) for rewards in play.rewards]
+    if min(counts) < math.ceil(8 * math.log(play.t)):
+        return play.best([-count for count in counts], tie=1e-9)
+    values = []
+    for arm, n in enumerate(counts):
+        _, r, s = play.statistics(arm)
+        q = n * (s * s + r * r)
+        values.append(r + math.sqrt(16 * (q - n * r * r) / (n - 1) * math.log(play.t - 1) / n))
+    return play.best(values, tie=1e-9)
+
+
+def ucb2_choice(play: Play, alpha: float) -> int:
+    """Literally: an epoch of length zero raises r and the choice is made again."""
+    epochs = play.memory.setdefault("epochs", [0] * play.arms)
+    queue = play.memory.setdefault("queue", [])
+    if queue:
+        return queue.pop()
+    t, attempt = play.t, play.step
+    means = [play.statistics(arm)[1] for arm in range(play.arms)]
+    while True:
+        taus = [math.ceil((1 + alpha) ** epoch) for epoch in epochs]
+        values = [
+            mean + math.sqrt((1 + alpha) * math.log(math.e * t / tau) / (2 * tau))
+            for mean, tau in zip(means, taus, strict=True)
+        ]
+        arm = play.best(values, attempt, tie=1e-9)
+        length = math.ceil((1 + alpha) ** (epochs[arm] + 1)) - taus[arm]
+        epochs[arm] += 1
+        attempt += play.horizon
+        if length:
+            queue.extend([arm] * (length - 1))
+            return arm
+
+
+def _gamma(shape: float, key: int, step: int, stream: int) -> float:
+    """Marsaglia and Tsang (2000), with the boost U^(1/a) for shapes below 1."""
+    d = shape + (1.0 if shape < 1.0 else 0.0) - 1.0 / 3.0
+    attempt = stream
+    while True:
+        z = special.ndtri(unit(noise_bits(key, step, attempt)))
+        v = (1.0 + z / math.sqrt(9.0 * d)) ** 3
+        u = unit(noise_bits(key, step, attempt + 1))
+        if v > 0.0 and math.log(u) < 0.5 * z * z + d - d * v + d * math.log(v):
+            break
+        attempt += 1 << 16
+    boost = unit(noise_bits(key, step, stream + 2)) ** (1.0 / shape) if shape < 1.0 else 1.0
+    return d * v * boost
+
+
+def thompson_beta_choice(play: Play, a: float, b: float) -> int:
+    draws = []
+    for arm, rewards in enumerate(play.rewards):
+        wins = _gamma(a + sum(rewards), play.key, play.step, 16 + 8 * arm)
+        losses = _gamma(b + len(rewards) - sum(rewards), play.key, play.step, 16 + 8 * arm + 4)
+        draws.append(wins / (wins + losses))
+    return draws.index(max(draws))
+
+
+def thompson_gaussian_choice(play: Play, sigma: float) -> int:
+    draws = []
+    for arm in range(play.arms):
+        n, r, _ = play.statistics(arm)
+        z = special.ndtri(unit(noise_bits(play.key, play.step, 16 + arm)))
+        draws.append(r + sigma * z / math.sqrt(n))
+    return draws.index(max(draws))
+
+
+# Episodes ------------------------------------------------------------------------------------
+
+
+def quantile(family: str, u: float, parameters: np.ndarray) -> float:
+    """The reward of a family at a uniform number; Bernoulli pays 1 for small numbers."""
+    if family == "bernoulli":
+        return float(u < parameters[0])
+    if family == "gaussian":
+        return float(parameters[0] + parameters[1] * special.ndtri(u))
+    if family == "beta":
+        return float(special.betaincinv(parameters[0], parameters[1], u))
+    mean, deviation, _, _, low, high = parameters
+    under = special.ndtr((low - mean) / deviation)
+    inside = special.ndtr((high - mean) / deviation) - under
+    return float(mean + deviation * special.ndtri(under + u * inside))
+
+
+def play_episode(choose, each_once, counts, family, parameters, horizon, seed, episode):
+    """The arms played in an episode, in order."""
+    arms = len(parameters)
+    play = Play(arms, horizon, episode_word(seed, episode, 0), counts)
+    words = [episode_word(seed, episode, 1 + arm) for arm in range(arms)]
+    moves = []
+    for step in range(horizon):
+        arm = step if each_once and step < arms else choose(play)
+        word = (words[arm] + len(play.rewards[arm]) * WEYL) & MASK32
+        reward = quantile(family, unit(draw_bits(word, play.key)), parameters[arm])
+        play.rewards[arm].append(reward)
+        moves.append(arm)
+    return moves

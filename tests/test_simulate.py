@@ -1,0 +1,196 @@
+"""The simulator against the naive twin move by move, and what must not change a result."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+import metabandit as mb
+from metabandit.evaluation.montecarlo import _Simulation
+from metabandit.policies import CATALOGUE
+
+from . import naive
+
+PRIORS = {
+    "bernoulli": mb.Bernoulli(arms=2),
+    "three-bernoulli": mb.Bernoulli(arms=3, alpha=[2, 1, 3], beta=1.5),
+    "seven-bernoulli": mb.Bernoulli(arms=7),
+    "gaussian": mb.Gaussian(arms=2),
+    "three-gaussian": mb.Gaussian(arms=3, mean=2.0, spread=0.5),
+    "truncated": mb.TruncatedGaussian(arms=2),
+    "beta": mb.BetaRewards(arms=3, concentration=4.0),
+}
+
+
+def simulated_regret(policy, prior, horizon, episodes, seed):
+    """Regret after every play of every episode, as the kernel computes it, and the problems."""
+    simulation = _Simulation(
+        [policy], prior, horizon, runs=1, seed=seed, checkpoints=range(1, horizon + 1), lanes=64
+    )
+    parameters = simulation.source.take(0, episodes)
+    means = prior.regret_means(parameters)
+    gaps = means.max(axis=1, keepdims=True) - means
+    kernel = simulation.kernel
+    regret = np.empty((horizon, episodes))
+    rule, program, decide = simulation.plans[0]
+    kernel.simulate(
+        kernel.Run(np.uint64(seed), 0, 1, horizon, 64),
+        kernel.Problems(parameters, gaps, prior.family.binary),
+        rule,
+        program,
+        simulation.draw,
+        decide,
+        simulation.checkpoints,
+        regret,
+        np.zeros(prior.arms),
+        np.zeros(5),
+    )
+    return regret, parameters, gaps
+
+
+def naive_choice(policy):
+    """The twin's rule for a policy of the catalogue."""
+    if isinstance(policy, mb.IndexPolicy):
+        return partial(naive.index_choice, tree=policy.bound)
+    return {
+        "uniform": naive.uniform_choice,
+        "eps_n-greedy": partial(naive.epsilon_greedy_choice, c=1.0, d=1.0),
+        "ucb1-normal": naive.ucb1_normal_choice,
+        "ucb2": partial(naive.ucb2_choice, alpha=0.001),
+        "ucb2:alpha=0.3": partial(naive.ucb2_choice, alpha=0.3),
+        "thompson": partial(naive.thompson_beta_choice, a=1.0, b=1.0),
+        "thompson:a=0.5,b=0.5": partial(naive.thompson_beta_choice, a=0.5, b=0.5),
+        "thompson:sigma=0.7": partial(naive.thompson_gaussian_choice, sigma=0.7),
+    }[policy.name]
+
+
+def assert_same_play(text, prior, horizon=40, episodes=40, seed=3, start=None):
+    policy = mb.policy(text, start=start)
+    regret, parameters, gaps = simulated_regret(policy, prior, horizon, episodes, seed)
+    plan = policy.plan(prior, horizon)
+    same = 0
+    for episode in range(episodes):
+        moves = naive.play_episode(
+            naive_choice(policy),
+            plan.each_once,
+            plan.counts,
+            prior.family.name,
+            parameters[episode],
+            horizon,
+            seed,
+            episode,
+        )
+        expected = np.cumsum(gaps[episode][moves])
+        same += np.allclose(regret[:, episode], expected, atol=1e-9)
+    # float32 may order two indices differently that differ by one rounding in 10^6: rare, and
+    # only in families whose rewards are real numbers.
+    assert same >= (episodes if prior.family.binary else episodes - 1), f"{same} of {episodes}"
+
+
+EXTRA = ["ucb2:alpha=0.3", "thompson:a=0.5,b=0.5", "kl-ucb:c=3", "r + 3/(n + 2)", "h*r + K*s + t/n"]
+
+
+@pytest.mark.parametrize("name", ["bernoulli", "three-bernoulli", "seven-bernoulli"])
+@pytest.mark.parametrize("text", [*CATALOGUE, *EXTRA])
+def test_every_policy_plays_like_the_twin(text, name):
+    assert_same_play(text, PRIORS[name])
+
+
+@pytest.mark.parametrize("name", ["gaussian", "three-gaussian", "truncated", "beta"])
+@pytest.mark.parametrize("text", ["ucb1", "ucb1-tuned", "ucb-v", "ucb1-normal", "ucb2", "moss"])
+def test_real_rewards_play_like_the_twin(text, name):
+    assert_same_play(text, PRIORS[name])
+
+
+def test_gaussian_thompson_plays_like_the_twin():
+    assert_same_play("thompson:sigma=0.7", PRIORS["three-gaussian"])
+
+
+@pytest.mark.parametrize("text", ["ucb1", "ucb1-tuned", "r + 3/(n + 2)", "kl-ucb", "r - s/n + 1/t"])
+@pytest.mark.parametrize("name", ["bernoulli", "three-bernoulli"])
+@pytest.mark.parametrize("start", ["prior-counts", "prior-counts:plays=4,sum=3,squares=2.9"])
+def test_prior_counts_play_like_the_twin(text, name, start):
+    assert_same_play(text, PRIORS[name], start=start)
+
+
+def test_prior_counts_on_real_rewards():
+    assert_same_play(
+        "ucb-v", PRIORS["three-gaussian"], start="prior-counts:plays=2,sum=4,squares=9"
+    )
+
+
+SEVERAL = ["ucb1", "ucb1-tuned", "r + 3/(n + 2)", "thompson", "eps_n-greedy", "ucb2", "greedy"]
+
+
+def figures(**options):
+    prior = mb.Bernoulli(arms=options.pop("arms", 2), alpha=2)
+    result = mb.evaluate(SEVERAL, prior, 50, episodes=10_000, seed=7, **options)
+    return result.to_dict(), result.covariance.tolist()
+
+
+@pytest.mark.parametrize("arms", [2, 5])
+def test_threads_and_block_size_change_nothing(arms):
+    alone = figures(threads=1, arms=arms)
+    assert figures(threads=2, arms=arms) == alone
+    assert figures(threads=3, lanes=64, arms=arms) == alone
+    assert figures(threads=1, lanes=192, arms=arms) == alone
+
+
+def test_another_seed_changes_the_result():
+    prior = mb.Bernoulli()
+    first, second = (mb.evaluate("ucb1", prior, 50, seed=seed)[0].mean_regret for seed in (1, 2))
+    assert first != second
+
+
+def test_more_episodes_begin_with_the_same_ones():
+    prior = mb.Bernoulli(arms=3)
+    few = mb.evaluate("ucb1", prior, 30, episodes=1000, seed=5)[0].problem_regret
+    many = mb.evaluate("ucb1", prior, 30, episodes=30_000, seed=5)[0].problem_regret
+    assert np.array_equal(few, many[:1000])
+
+
+def test_policies_do_not_influence_each_other():
+    prior = mb.Bernoulli()
+    alone = mb.evaluate("kl-ucb", prior, 40, episodes=3000)[0]
+    beside = mb.evaluate(["ucb1", "kl-ucb"], prior, 40, episodes=3000)["kl-ucb"]
+    assert alone.mean_regret == beside.mean_regret
+
+
+def test_random_numbers_of_the_twin_are_those_of_the_kernel():
+    from metabandit.kernels import random as kernel
+
+    for seed, episode, slot in [(0, 0, 0), (1, 2, 3), (2**62 + 5, 10**9, 99)]:
+        expected = naive.episode_word(seed, episode, slot)
+        assert int(kernel.episode_word(np.uint64(seed), episode, slot)) == expected
+        key = np.uint32(expected)
+        assert int(kernel.noise_bits(key, 12, 5)) == naive.noise_bits(expected, 12, 5)
+        assert float(kernel.unit(key)) == naive.unit(expected)
+
+
+def test_uniform_numbers_are_uniform_and_independent():
+    """A million rewards of consecutive pulls, arms and episodes: mean, variance, correlations."""
+    pulls = np.arange(100, dtype=np.uint64)
+    words = np.array([[naive.episode_word(1, e, 1 + k) for k in range(2)] for e in range(5000)])
+    keys = np.array([naive.episode_word(1, e, 0) for e in range(5000)])
+    x = (words[..., None].astype(np.uint64) + pulls * naive.WEYL) & naive.MASK32
+    x = (x ^ (x >> np.uint64(16))) * np.uint64(0x7FEB352D) & np.uint64(naive.MASK32)
+    x = x ^ (x >> np.uint64(15)) ^ keys[:, None, None].astype(np.uint64)
+    x = x * np.uint64(0x846CA68B) & np.uint64(naive.MASK32)
+    u = ((x ^ (x >> np.uint64(16))) >> np.uint64(9)).astype(float) / 2**23
+    z = (u - 0.5) * np.sqrt(12.0)
+    count = z.size
+    assert abs(z.mean()) < 4 / np.sqrt(count)
+    assert abs((z**2).mean() - 1) < 4 * np.sqrt(0.8 / count)
+    pairs = [
+        (z[:, :, 1:], z[:, :, :-1]),
+        (z[:, :, 2:], z[:, :, :-2]),
+        (z[:, 0], z[:, 1]),
+        (z[1:], z[:-1]),
+    ]
+    for a, b in pairs:
+        assert abs((a * b).mean()) < 4 / np.sqrt(a.size)
+    histogram = np.bincount((u * 256).astype(int).ravel(), minlength=256)
+    chi = ((histogram - count / 256) ** 2 / (count / 256)).sum()
+    assert abs(chi - 255) < 4 * np.sqrt(2 * 255)

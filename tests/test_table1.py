@@ -1,0 +1,62 @@
+"""Table 1 of the paper and exact values, at small scale (benchmarks/table1.py: at full scale)."""
+
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+
+import pytest
+
+import metabandit as mb
+from benchmarks.table1 import EXPLAINED, GENERIC, policy_text
+
+REFERENCE = Path(__file__).parent / "reference"
+
+EXACT = {
+    "UCB1 C=2": "ucb1:C=2",
+    "UCB1-Tuned": "ucb1-tuned",
+    "UCB-V c=1 zeta=1": "ucb-v:c=1,zeta=1",
+    "KL-UCB c=0": "kl-ucb:c=0",
+    "eps_n-greedy c=1 d=1": "eps_n-greedy:c=1,d=1",
+    "greedy (index r)": "greedy",
+}
+
+
+def rows(name):
+    with open(REFERENCE / name, encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("horizon", [10, 100])
+def test_exact_values(horizon):
+    """Within three standard errors of the Bayes regret computed without noise."""
+    exact = {
+        EXACT.get(row["policy"], row["policy"]): float(row["bayes_regret"])
+        for row in rows("exact_values.csv")
+        if int(row["horizon"]) == horizon and not row["policy"].startswith("Bayes-optimal")
+    }
+    result = mb.evaluate(list(exact), mb.Bernoulli(), horizon, episodes=1_000_000, seed=1)
+    for evaluation in result:
+        distance = abs(evaluation.mean_regret - exact[evaluation.policy])
+        assert distance < 3 * evaluation.standard_error, evaluation
+
+
+@pytest.mark.parametrize("family", ["bernoulli", "gaussian"])
+@pytest.mark.parametrize(("horizon", "episodes"), [(10, 200_000), (100, 100_000)])
+def test_generic_rows(family, horizon, episodes):
+    """Within 3 % of the table, and three standard errors on top for the smaller sample."""
+    prior = mb.Bernoulli() if family == "bernoulli" else mb.TruncatedGaussian(regret="parent")
+    table = {}
+    for row in rows("paper_table1.csv"):
+        text = policy_text(row)
+        if row["policy"] in GENERIC and (row["policy"], family, horizon) not in EXPLAINED:
+            table[text] = float(row[f"{family}_{horizon}"])
+    assert len(table) > 15
+    result = mb.evaluate(list(table), prior, horizon, episodes=episodes, seed=2)
+    for evaluation in result:
+        expected = table[evaluation.policy]
+        # The table is itself a sample of 10,000 problems, printed with three digits.
+        digits = 0.5 * 10 ** (math.floor(math.log10(expected)) - 2)
+        slack = 0.03 * expected + 3 * evaluation.standard_error + digits
+        assert abs(evaluation.mean_regret - expected) < slack, (evaluation, expected)
