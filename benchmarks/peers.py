@@ -7,12 +7,10 @@ each arm once, then the largest r + sqrt(2 ln(t)/n), t the plays already made, t
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
 import numba
 import numpy as np
-from river import bandit
 
 from metabandit.kernels.random import TIE_STREAM, WEYL, draw_bits, episode_word, noise_bits
 from metabandit.kernels.simulate import MOST_LANES as LANES
@@ -32,48 +30,6 @@ f32 = np.float32
 i32 = np.int32
 u32 = np.uint32
 u64 = np.uint64
-
-# ------------------------------------------------------------------ NumPy and plain Python
-
-
-def numpy_ucb1(episodes: int, horizon: int, seed: int, size: int = 10_000) -> np.ndarray:
-    """Vectorised NumPy, 10,000 episodes at once."""
-    rng = np.random.default_rng(seed)
-    regret = np.empty(episodes)
-    for first in range(0, episodes, size):
-        count = min(size, episodes - first)
-        means = rng.random((2, count))
-        plays = np.ones((2, count))
-        sums = (rng.random((2, count)) < means).astype(float)
-        for t in range(2, horizon):
-            index = sums / plays + np.sqrt(2.0 * np.log(t) / plays)
-            second = np.where(index[0] == index[1], rng.random(count) < 0.5, index[1] > index[0])
-            reward = rng.random(count) < np.where(second, means[1], means[0])
-            plays[1] += second
-            plays[0] += ~second
-            sums[1] += reward & second
-            sums[0] += reward & ~second
-        gaps = means.max(axis=0) - means
-        regret[first : first + count] = (gaps * plays).sum(axis=0)
-    return regret
-
-
-def river_ucb1(episodes: int, horizon: int, seed: int) -> np.ndarray:
-    """river's UCB with delta = 1, which is UCB1: one pull and one update a step."""
-    rng = random.Random(seed)
-    regret = np.empty(episodes)
-    arms = [0, 1]
-    for episode in range(episodes):
-        means = [rng.random(), rng.random()]
-        plays = [0, 0]
-        policy = bandit.UCB(delta=1, seed=rng.randrange(2**31))
-        for _ in range(horizon):
-            arm = policy.pull(arms)
-            policy.update(arm, 1.0 if rng.random() < means[arm] else 0.0)
-            plays[arm] += 1
-        regret[episode] = sum(n * (max(means) - mean) for n, mean in zip(plays, means, strict=True))
-    return regret
-
 
 # ------------------------------------------------------------------ one episode at a time
 
@@ -193,34 +149,8 @@ def _blend(zero, one, mask):
     return _number(_mix(_bits(zero), _bits(one), mask))
 
 
-@lane
-def _second_arm(x, y, key, step):
-    """All ones where the second arm is played: its index is larger, or the coin says so."""
-    better = u32(0xFFFFFFFF) if y > x else u32(0)
-    coin = u32(u32(0) - u32(noise_bits(key, step, TIE_STREAM) >> u32(31)))
-    return coin if abs(x - y) <= TIE * max(abs(x), abs(y)) else better
-
-
 @jit
-def choose(state, keys, masks, step, c):
-    """The index as it is written: r + sqrt(c / n), c = 2 ln t."""
-    for i in range(LANES):
-        x = state[R0 + i] + np.sqrt(c / state[N0 + i])
-        y = state[R1 + i] + np.sqrt(c / state[N1 + i])
-        masks[i] = _second_arm(x, y, keys[i], step)
-
-
-@jit
-def choose_rearranged(state, keys, masks, step, c):
-    """The same as r + c q, c = sqrt(2 ln t) and q = 1/sqrt(n), which changes with n only."""
-    for i in range(LANES):
-        x = state[R0 + i] + c * state[Q0 + i]
-        y = state[R1 + i] + c * state[Q1 + i]
-        masks[i] = _second_arm(x, y, keys[i], step)
-
-
-@jit
-def draw(words, limits, keys, masks, reward):
+def _draw(words, limits, keys, masks, reward):
     """A Bernoulli reward is one comparison of whole numbers: no float is needed."""
     for i in range(LANES):
         mask = masks[i]
@@ -234,57 +164,16 @@ def draw(words, limits, keys, masks, reward):
 
 
 @jit
-def update(state, masks, reward, plays):
+def _begin(seed, number, means, first, state, words, limits, keys):
+    """Both arms once, in the lanes of problems first, first + 1, ...; problem 0 has this number."""
     for i in range(LANES):
-        mask = masks[i]
-        x = reward[i]
-        x1 = _number(u32(_bits(x) & mask))
-        n1 = state[N1 + i] + _number(u32(ONE & mask))
-        n0 = plays - n1
-        s0 = state[S0 + i] + (x - x1)
-        s1 = state[S1 + i] + x1
-        r = _blend(s0, s1, mask) / _blend(n0, n1, mask)
-        state[N0 + i] = n0
-        state[N1 + i] = n1
-        state[S0 + i] = s0
-        state[S1 + i] = s1
-        state[R0 + i] = _blend(r, state[R0 + i], mask)
-        state[R1 + i] = _blend(state[R1 + i], r, mask)
-
-
-@jit
-def update_rearranged(state, masks, reward, plays):
-    """One division and one root, of the arm just played."""
-    for i in range(LANES):
-        mask = masks[i]
-        x = reward[i]
-        x1 = _number(u32(_bits(x) & mask))
-        n1 = state[N1 + i] + _number(u32(ONE & mask))
-        s0 = state[S0 + i] + (x - x1)
-        s1 = state[S1 + i] + x1
-        inverse = f32(1) / _blend(plays - n1, n1, mask)
-        r = _blend(s0, s1, mask) * inverse
-        q = np.sqrt(inverse)
-        state[N1 + i] = n1
-        state[S0 + i] = s0
-        state[S1 + i] = s1
-        state[R0 + i] = _blend(r, state[R0 + i], mask)
-        state[R1 + i] = _blend(state[R1 + i], r, mask)
-        state[Q0 + i] = _blend(q, state[Q0 + i], mask)
-        state[Q1 + i] = _blend(state[Q1 + i], q, mask)
-
-
-@jit
-def _begin(seed, means, first, state, words, limits, keys):
-    """Both arms once, in the lanes of episodes first, first + 1, ..."""
-    for i in range(LANES):
-        episode = min(first + i, means.shape[0] - 1)
-        key = episode_word(seed, episode, 0)
+        problem = min(first + i, means.shape[0] - 1)
+        key = episode_word(seed, number + problem, 0)
         keys[i] = key
         for k in range(2):
-            word = episode_word(seed, episode, 1 + k)
+            word = episode_word(seed, number + problem, 1 + k)
             # (bits + 1/2) / 2^23 < p, as whole numbers.
-            limit = u32(np.int64(np.ceil(np.float64(f32(means[episode, k])) * 2.0**23 - 0.5)))
+            limit = u32(np.int64(np.ceil(np.float64(f32(means[problem, k])) * 2.0**23 - 0.5)))
             x = f32(1) if u32(draw_bits(word, key) >> u32(9)) < limit else f32(0)
             words[k * STRIDE + i] = u32(word + WEYL)
             limits[k * STRIDE + i] = limit
@@ -294,46 +183,99 @@ def _begin(seed, means, first, state, words, limits, keys):
             state[Q0 + k * STRIDE + i] = f32(1)
 
 
-@jit
-def play_blocks(seed, means, horizon, rearranged, regret):
-    state = np.zeros(8 * STRIDE, f32)
-    words = np.zeros(2 * STRIDE, u32)
-    limits = np.zeros(2 * STRIDE, u32)
-    keys = np.zeros(STRIDE, u32)
-    masks = np.zeros(STRIDE, u32)
-    reward = np.zeros(STRIDE, f32)
-    for first in range(0, means.shape[0], LANES):
-        _begin(seed, means, first, state, words, limits, keys)
-        for step in range(2, horizon):
+def _in_chunks(play: Any) -> Any:
+    """Problems are drawn as metabandit draws them, some thousands at a time."""
+
+    def peer(episodes: int, horizon: int, seed: int) -> np.ndarray:
+        rng = np.random.default_rng(seed)
+        regret = np.empty(episodes)
+        for first in range(0, episodes, 8192):
+            part = regret[first : first + 8192]
+            play(u64(seed), first, rng.random((part.size, 2)), horizon, part)
+        return regret
+
+    return peer
+
+
+def _in_blocks(rearranged: bool) -> Any:
+    """UCB1 and nothing else.
+
+    As written, the index is r + sqrt(c/n) with c = 2 ln t. Rearranged, it is r + sqrt(c) q with
+    q = 1/sqrt(n), which only the arm just played needs anew.
+    """
+
+    @jit
+    def choose(state, keys, masks, step):
+        c = f32(2.0 * np.log(step))
+        root = f32(np.sqrt(2.0 * np.log(step)))
+        for i in range(LANES):
             if rearranged:
-                choose_rearranged(state, keys, masks, step, f32(np.sqrt(2.0 * np.log(step))))
-                draw(words, limits, keys, masks, reward)
-                update_rearranged(state, masks, reward, f32(step + 1))
+                x = state[R0 + i] + root * state[Q0 + i]
+                y = state[R1 + i] + root * state[Q1 + i]
             else:
-                choose(state, keys, masks, step, f32(2.0 * np.log(step)))
-                draw(words, limits, keys, masks, reward)
-                update(state, masks, reward, f32(step + 1))
-        for i in range(min(LANES, means.shape[0] - first)):
-            gap = means[first + i, 0] - means[first + i, 1]
-            second = np.float64(state[N1 + i])
-            regret[first + i] = gap * second if gap > 0.0 else -gap * (horizon - second)
+                x = state[R0 + i] + np.sqrt(c / state[N0 + i])
+                y = state[R1 + i] + np.sqrt(c / state[N1 + i])
+            better = u32(0xFFFFFFFF) if y > x else u32(0)
+            coin = u32(u32(0) - u32(noise_bits(keys[i], step, TIE_STREAM) >> u32(31)))
+            tied = abs(x - y) <= TIE * max(abs(x), abs(y))
+            masks[i] = coin if tied else better
+
+    @jit
+    def update(state, masks, reward, step):
+        plays = f32(step + 1)
+        for i in range(LANES):
+            mask = masks[i]
+            x = reward[i]
+            x1 = _number(u32(_bits(x) & mask))
+            n1 = state[N1 + i] + _number(u32(ONE & mask))
+            n0 = plays - n1
+            s0 = state[S0 + i] + (x - x1)
+            s1 = state[S1 + i] + x1
+            n = _blend(n0, n1, mask)
+            s = _blend(s0, s1, mask)
+            state[N1 + i] = n1
+            state[S0 + i] = s0
+            state[S1 + i] = s1
+            if rearranged:
+                inverse = f32(1) / n
+                r = s * inverse
+                q = np.sqrt(inverse)
+                state[Q0 + i] = _blend(q, state[Q0 + i], mask)
+                state[Q1 + i] = _blend(state[Q1 + i], q, mask)
+            else:
+                r = s / n
+                state[N0 + i] = n0
+            state[R0 + i] = _blend(r, state[R0 + i], mask)
+            state[R1 + i] = _blend(state[R1 + i], r, mask)
+
+    @jit
+    def play(seed, number, means, horizon, regret):
+        state = np.zeros(8 * STRIDE, f32)
+        words = np.zeros(2 * STRIDE, u32)
+        limits = np.zeros(2 * STRIDE, u32)
+        keys = np.zeros(STRIDE, u32)
+        masks = np.zeros(STRIDE, u32)
+        reward = np.zeros(STRIDE, f32)
+        for first in range(0, means.shape[0], LANES):
+            _begin(seed, number, means, first, state, words, limits, keys)
+            for step in range(2, horizon):
+                choose(state, keys, masks, step)
+                _draw(words, limits, keys, masks, reward)
+                update(state, masks, reward, step)
+            for i in range(min(LANES, means.shape[0] - first)):
+                gap = means[first + i, 0] - means[first + i, 1]
+                n1 = np.float64(state[N1 + i])
+                regret[first + i] = gap * n1 if gap > 0.0 else -gap * (horizon - n1)
+
+    return _in_chunks(play)
 
 
-def hand_ucb1(episodes: int, horizon: int, seed: int, rearranged: bool = False) -> np.ndarray:
-    """UCB1 and nothing else, in blocks."""
-    means = np.random.default_rng(seed).random((episodes, 2))
-    regret = np.empty(episodes)
-    play_blocks(u64(seed), means, horizon, rearranged, regret)
-    return regret
-
-
-def hand_ucb1_rearranged(episodes: int, horizon: int, seed: int) -> np.ndarray:
-    """The same with 1/sqrt(n) kept, which only someone who knows the formula can do."""
-    return hand_ucb1(episodes, horizon, seed, rearranged=True)
+hand_ucb1 = _in_blocks(rearranged=False)
+hand_ucb1_rearranged = _in_blocks(rearranged=True)
 
 
 @jit
-def add_rewards(words, limits, keys, total):
+def _add_rewards(words, limits, keys, total):
     for i in range(LANES):
         bits = draw_bits(words[i], keys[i])
         words[i] = u32(words[i] + WEYL)
@@ -341,24 +283,21 @@ def add_rewards(words, limits, keys, total):
 
 
 @jit
-def _draw_blocks(seed, means, horizon, regret):
+def _draw_blocks(seed, number, means, horizon, surplus):
     state = np.zeros(8 * STRIDE, f32)
     words = np.zeros(2 * STRIDE, u32)
     limits = np.zeros(2 * STRIDE, u32)
     keys = np.zeros(STRIDE, u32)
     total = np.zeros(STRIDE, f32)
     for first in range(0, means.shape[0], LANES):
-        _begin(seed, means, first, state, words, limits, keys)
+        _begin(seed, number, means, first, state, words, limits, keys)
         total[:] = f32(0)
         for _ in range(horizon):
-            add_rewards(words, limits, keys, total)
+            _add_rewards(words, limits, keys, total)
         for i in range(min(LANES, means.shape[0] - first)):
-            regret[first + i] = horizon * means[first + i, 0] - total[i]
+            surplus[first + i] = total[i] - horizon * means[first + i, 0]
 
 
-def draws_only(episodes: int, horizon: int, seed: int) -> np.ndarray:
-    """The first arm's rewards, added up: no simulator of this kind can be faster. (Mean 0.)"""
-    means = np.random.default_rng(seed).random((episodes, 2))
-    regret = np.empty(episodes)
-    _draw_blocks(u64(seed), means, horizon, regret)
-    return regret
+# The first arm's rewards added up, less what is expected: no choice, no statistics. Nothing that
+# draws its rewards this way is faster.
+draws_only = _in_chunks(_draw_blocks)

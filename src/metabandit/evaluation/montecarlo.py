@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -147,6 +147,20 @@ class _Simulation:
             decide = plan.decide() if plan.decide is not None else choices.uniform
             self.plans.append((_rule(simulate, plan), _program(machine, plan), decide))
 
+    def _refuse(self, status: int, name: str, state: Sequence[float]) -> NoReturn:
+        """Say what stopped the simulation."""
+        if status == self.kernel.INDEX_NOT_FINITE:
+            raise IndexFault(name, state)
+        if status == self.kernel.NO_SUCH_ARM:
+            raise InputError(
+                f"the policy {name} chose an arm that does not exist at t={state[3]:g}; "
+                f"there are {self.prior.arms}, numbered from 0"
+            )
+        raise InputError(
+            f"the family {self.prior.family.name} drew a reward that is not a finite number; its "
+            f"quantile must be finite for every u between 0 and 1 and all parameters of the prior"
+        )
+
     def chunk(self, first: int, last: int) -> _ChunkResult:
         """Simulate the problems first, ..., last - 1 with every policy."""
         parameters = self.source.take(first, last)
@@ -175,8 +189,8 @@ class _Simulation:
                 plays[position],
                 fault,
             )
-            if status != self.kernel.FINITE:
-                raise IndexFault(self.policies[position].name, fault.tolist())
+            if status != self.kernel.DONE:
+                self._refuse(status, self.policies[position].name, fault.tolist())
             averages[position] = regret.reshape(points, count, self.runs).mean(axis=2)
         final = averages[:, -1, :]
         return _ChunkResult(

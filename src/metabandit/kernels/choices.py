@@ -16,6 +16,7 @@ u32 = np.uint32
 N, R, S = 0, 1, 2
 # The statistics are float32 sums, the values computed from them float64.
 TIE = 1e-9
+NO_ARM = np.uint32(0xFFFFFFFF)
 
 
 @pointer(DECIDE)
@@ -223,6 +224,7 @@ def compile_choice(choose: Any) -> Any:
                 r[k] = stats[k, R, i]
                 s[k] = stats[k, S, i]
             u = np.float64(unit(noise_bits(keys[i], step, CHOICE_STREAM)))
-            chosen[i] = compiled(n, r, s, t, np.float64(horizon - step), u)
+            arm = np.int64(compiled(n, r, s, t, np.float64(horizon - step), u))
+            chosen[i] = u32(arm) if 0 <= arm < arms else NO_ARM
 
     return pointer(DECIDE, cache=False)(decide)

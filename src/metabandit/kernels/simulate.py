@@ -27,8 +27,11 @@ MOST_LANES = 512
 STRIDE = 528
 # Indices closer than this, relative to their size, are ties: some twenty roundings of float32.
 TIE = np.float32(2e-6)
-FINITE = 0
-NOT_FINITE = 1
+# What became of a simulation.
+DONE = 0
+INDEX_NOT_FINITE = 1
+NO_SUCH_ARM = 2
+REWARD_NOT_FINITE = 3
 
 Run = namedtuple("Run", "seed first_episode runs horizon lanes")
 Run.__doc__ = (
@@ -122,6 +125,22 @@ def _ends(a, b, c, d, arm, last, best, low, high):
         x = max(_arm_if(a[i], m, arm, u32(0)), _arm_if(b[i], m, second, u32(0)))
         y = max(_arm_if(c[i], m, third, u32(0)), _arm_if(d[i], m, fourth, u32(0)))
         high[i] = max(max(x, y), high[i])
+
+
+@jit
+def _all_finite(row):
+    wrong = u32(0)
+    for i in range(row.shape[0]):
+        wrong = u32(wrong | (u32(0) if abs(row[i]) < f32(np.inf) else u32(1)))
+    return wrong == u32(0)
+
+
+@jit
+def _all_below(row, limit):
+    largest = u32(0)
+    for i in range(row.shape[0]):
+        largest = max(largest, row[i])
+    return largest < limit
 
 
 @jit
@@ -379,7 +398,7 @@ def simulate(run, problems, rule, program, draw, decide, checkpoints, regret, pl
     """Play every episode of `problems` and fill in what came of it.
 
     regret[c, episode] is the pseudo-regret after checkpoints[c] plays; plays[arm] grows by the
-    plays of each arm. Returns FINITE, or NOT_FINITE with the state in `fault`.
+    plays of each arm. Returns DONE, or what went wrong, with the state in `fault`.
     """
     arms = problems.parameters.shape[1]
     width = problems.parameters.shape[2]
@@ -433,19 +452,26 @@ def simulate(run, problems, rule, program, draw, decide, checkpoints, regret, pl
                     finite = _choose(file, index, arms, best, check, low, keys, step, chosen, lanes)
                 if not finite:
                     _report(file, index, every_arm, t, lanes, fault)
-                    return NOT_FINITE
+                    return INDEX_NOT_FINITE
             else:
                 decide(step, t, run.horizon, stats, totals, memory, rule.parameters, keys, chosen)
 
+                if not _all_below(chosen, u32(arms)):
+                    fault[3] = t
+                    return NO_SUCH_ARM
+
             if two:
                 _pick_two(words, parameters, width, keys, chosen, uniform, picked, lanes)
-                draw(uniform, picked, reward)
+            else:
+                _pick(words, parameters, width, keys, chosen, uniform, picked, lanes)
+            draw(uniform, picked, reward)
+            if not problems.binary and not _all_finite(reward):
+                return REWARD_NOT_FINITE
+            if two:
                 _update_two(file, sums, reward, chosen, lanes)
                 if program.uses_s:
                     _deviate_two(file, sums, reward, chosen, problems.binary, lanes)
             else:
-                _pick(words, parameters, width, keys, chosen, uniform, picked, lanes)
-                draw(uniform, picked, reward)
                 _update(file, sums, arms, reward, chosen, lanes)
                 if program.uses_s:
                     _deviate(file, sums, arms, reward, chosen, problems.binary, lanes)
@@ -469,4 +495,4 @@ def simulate(run, problems, rule, program, draw, decide, checkpoints, regret, pl
         for i in range(min(lanes, episodes - first)):
             for arm in range(arms):
                 plays[arm] += np.rint(file[3 * arm * STRIDE + i] - rule.counts[0, arm])
-    return FINITE
+    return DONE

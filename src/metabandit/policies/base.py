@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import InputError
 from ..expressions import Tree, bind, compile_expression, latex, names, parse, text
 from ..expressions.compile import Compiled
-from ..families import Array
+from ..families import Array, compiling
 from ..priors import Prior
 from .start import Start
 
@@ -164,7 +164,8 @@ class ChoicePolicy(Policy):
             from ..kernels.choices import compile_choice
 
             if self._compiled is None:
-                self._compiled = compile_choice(self.choose)
+                with compiling(f"the rule of the policy {self.name}"):
+                    self._compiled = compile_choice(self.choose)
             return self._compiled
 
         return Plan(True, np.zeros((3, prior.arms)), decide=decide, uses_s=True)

@@ -1,0 +1,397 @@
+"""How fast metabandit is beside other ways to simulate the same policies, in one run on one thread.
+
+    python benchmarks/speed.py --json benchmarks/speed.json [--plot speed.svg] [--quick]
+
+Every contender does the whole job: it draws the problems, plays them and has their regret. A
+figure is the best of several repetitions, and contenders take turns, so that a slow moment of the
+machine slows them all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import platform
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import event
+from river import bandit
+
+import metabandit as mb
+import peers
+from metabandit.kernels.simulate import simulate
+
+HORIZON = 100
+SEED = 1
+OURS, PEER, LIMIT = "metabandit", "peer", "limit"
+COLOURS = {OURS: "#0072B2", PEER: "#E69F00", LIMIT: "#999999"}
+
+
+def numpy_ucb1(episodes: int, horizon: int, seed: int, arms: int = 2) -> np.ndarray:
+    """Vectorised NumPy for any number of arms, 10,000 episodes at once."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for first in range(0, episodes, 10_000):
+        lanes = np.arange(min(10_000, episodes - first))
+        # Arms first: a maximum over rows is several times faster than one along them.
+        means = rng.random((arms, lanes.size))
+        plays = np.ones_like(means)
+        sums = (rng.random(means.shape) < means).astype(float)
+        for t in range(arms, horizon):
+            index = sums / plays + np.sqrt(2.0 * np.log(t) / plays)
+            tied = index == index.max(axis=0)
+            arm = (tied * rng.random(tied.shape)).argmax(axis=0)
+            plays[arm, lanes] += 1.0
+            sums[arm, lanes] += rng.random(lanes.size) < means[arm, lanes]
+        parts.append(((means.max(axis=0) - means) * plays).sum(axis=0))
+    return np.concatenate(parts)
+
+
+def numpy_ucb1_two(episodes: int, horizon: int, seed: int) -> np.ndarray:
+    """The same for two arms alone, by masks: as fast as NumPy gets."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for first in range(0, episodes, 10_000):
+        means = rng.random((2, min(10_000, episodes - first)))
+        plays = np.ones_like(means)
+        sums = (rng.random(means.shape) < means).astype(float)
+        for t in range(2, horizon):
+            x, y = sums / plays + np.sqrt(2.0 * np.log(t) / plays)
+            second = np.where(x == y, rng.random(x.size) < 0.5, y > x)
+            reward = rng.random(x.size) < np.where(second, means[1], means[0])
+            plays[1] += second
+            plays[0] += ~second
+            sums[1] += reward & second
+            sums[0] += reward & ~second
+        parts.append(((means.max(axis=0) - means) * plays).sum(axis=0))
+    return np.concatenate(parts)
+
+
+def river_ucb1(episodes: int, horizon: int, seed: int) -> np.ndarray:
+    """river's UCB with delta = 1, which is UCB1: one pull and one update a step."""
+    rng = random.Random(seed)
+    regret = np.empty(episodes)
+    for episode in range(episodes):
+        means = [rng.random(), rng.random()]
+        plays = [0, 0]
+        policy = bandit.UCB(delta=1, seed=rng.randrange(2**31))
+        for _ in range(horizon):
+            arm = policy.pull([0, 1])
+            policy.update(arm, 1.0 if rng.random() < means[arm] else 0.0)
+            plays[arm] += 1
+        regret[episode] = sum(n * (max(means) - mean) for n, mean in zip(plays, means, strict=True))
+    return regret
+
+
+@dataclass
+class Contender:
+    """One bar of the chart. `same_as` names the contender whose mean regret it must have."""
+
+    name: str
+    group: str
+    episodes: int
+    play: Callable[[int], tuple[float, float]]  # episodes -> mean regret, its standard error
+    same_as: str | None = None
+    seconds: float = math.inf
+    regret: tuple[float, float] = (math.nan, math.nan)
+
+    @property
+    def speed(self) -> float:
+        """Steps a second."""
+        return self.episodes * HORIZON / self.seconds
+
+    def take_turn(self) -> None:
+        start = time.perf_counter()
+        self.regret = self.play(self.episodes)
+        self.seconds = min(self.seconds, time.perf_counter() - start)
+
+
+def evaluate(policy: str, episodes: int, arms: int = 2, horizon: int = HORIZON, threads: int = 1):
+    """metabandit's answer, with nothing but the regret at the horizon asked for."""
+    result = mb.evaluate(
+        policy,
+        mb.Bernoulli(arms=arms),
+        horizon,
+        episodes=episodes,
+        seed=SEED,
+        threads=threads,
+        checkpoints=[horizon],
+    )
+    return result.evaluations[0].mean_regret, result.evaluations[0].standard_error
+
+
+def ours(policy: str, episodes: int, arms: int = 2) -> Contender:
+    name = f"metabandit: {policy}" + (f", K={arms}" if arms > 2 else "")
+    return Contender(name, OURS, episodes, lambda count: evaluate(policy, count, arms))
+
+
+def peer(name: str, episodes: int, simulator: Any, same_as: str | None, group: str = PEER):
+    def play(count: int) -> tuple[float, float]:
+        regret = simulator(count, HORIZON, SEED + 1)
+        return float(regret.mean()), float(regret.std(ddof=1) / math.sqrt(count))
+
+    return Contender(name, group, episodes, play, same_as)
+
+
+def contenders(quick: bool) -> dict[str, Contender]:
+    ucb1, kl, ten = "metabandit: ucb1", "metabandit: kl-ucb", "metabandit: ucb1, K=10"
+    made = [
+        ours("ucb1", 200_000),
+        ours("r + 3/(n + 2)", 200_000),
+        ours("kl-ucb", 40_000),
+        ours("thompson", 20_000),
+        ours("ucb1", 20_000, arms=10),
+        peer("NumPy: UCB1", 20_000, numpy_ucb1, ucb1),
+        peer("NumPy: UCB1, two arms only", 40_000, numpy_ucb1_two, ucb1),
+        peer("NumPy: UCB1, K=10", 10_000, lambda *run: numpy_ucb1(*run, arms=10), ten),
+        peer("numba, scalar: UCB1", 40_000, peers.scalar_ucb1, ucb1),
+        peer("numba, scalar: KL-UCB", 2_000, peers.scalar_kl_ucb, kl),
+        peer("river: UCB(delta=1)", 200, river_ucb1, ucb1),
+        peer("by hand: UCB1", 400_000, peers.hand_ucb1, ucb1),
+        peer("by hand: UCB1, rearranged", 400_000, peers.hand_ucb1_rearranged, ucb1),
+        peer("draws only", 400_000, peers.draws_only, None, LIMIT),
+    ]
+    for contender in made:
+        contender.play(100)  # compile
+        if quick:
+            contender.episodes = max(100, contender.episodes // 4)
+    return {contender.name: contender for contender in made}
+
+
+def check_regret(made: dict[str, Contender]) -> None:
+    """Whoever claims to simulate the same policy must find the same regret."""
+    for contender in made.values():
+        if contender.same_as is not None:
+            (mean, error), (other, other_error) = contender.regret, made[contender.same_as].regret
+            limit = 3.0 * math.hypot(error, other_error)
+            assert abs(mean - other) < limit, f"{contender.name}: {mean} instead of {other}"
+
+
+def compilations_for_a_second_policy() -> int:
+    """What numba compiles for two more expressions and two more classics, after the first policy."""
+    evaluate("ucb1", 1000)
+    signatures = len(simulate.signatures)
+    with event.install_recorder("numba:run_pass") as recorder:
+        for policy in ("r + 1/(n + 1/2)", "max(r, s) + sqrt(ln(t)/n)", "ucb1-tuned", "ucb2"):
+            evaluate(policy, 1000)
+    compiled = {(item.data["module"], item.data["qualname"]) for _, item in recorder.buffer}
+    return max(len(compiled), len(simulate.signatures) - signatures)
+
+
+def best_of(repetitions: int, runs: Sequence[Callable[[], Any]]) -> list[float]:
+    """The shortest time of each, in turns."""
+    best = [math.inf] * len(runs)
+    for _ in range(repetitions):
+        for position, run in enumerate(runs):
+            start = time.perf_counter()
+            run()
+            best[position] = min(best[position], time.perf_counter() - start)
+    return best
+
+
+def growth(repetitions: int, quick: bool) -> dict[str, list[dict[str, float]]]:
+    """Seconds with the horizon, the arms and the episodes: linear growth is a constant column."""
+    part = 4 if quick else 1
+    settings = {
+        "T": [(2, T, max(512, min(400_000, 20_000_000 // T) // part)) for T in (10, 100, 1000)]
+        + [(2, 10_000, 2048 // part)],
+        "K": [(K, 1000, 2048 // part) for K in (2, 5, 10, 20, 50, 100)],
+        "episodes": [(2, HORIZON, count) for count in (10_000, 100_000, 1_000_000 // part)],
+    }
+    rows: dict[str, list[dict[str, float]]] = {}
+    for what, cases in settings.items():
+        runs = [
+            lambda K=K, T=T, count=count: evaluate("ucb1", count, K, T) for K, T, count in cases
+        ]
+        rows[what] = [
+            {
+                "arms": K,
+                "horizon": T,
+                "episodes": count,
+                "seconds": seconds,
+                "ns_per_step": 1e9 * seconds / (count * T),
+                "ns_per_step_and_arm": 1e9 * seconds / (count * T * K),
+            }
+            for (K, T, count), seconds in zip(cases, best_of(repetitions, runs), strict=True)
+        ]
+    return rows
+
+
+def print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Columns as wide as they must be; all but the first to the right."""
+    widths = [max(len(row[c]) for row in [heads, *rows]) for c in range(len(heads))]
+    print(f"\n{title}")
+    for row in [heads, ["-" * width for width in widths], *rows]:
+        cells = [row[0].ljust(widths[0])]
+        cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        print("  " + "  ".join(cells).rstrip())
+
+
+def plot(made: dict[str, Contender], path: str) -> None:
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot as plt
+    from matplotlib.patches import Patch
+
+    order = sorted(made.values(), key=lambda contender: contender.speed)
+    figure, axes = plt.subplots(figsize=(9, 5.5), layout="constrained")
+    speeds = [contender.speed for contender in order]
+    colours = [COLOURS[contender.group] for contender in order]
+    bars = axes.barh([contender.name for contender in order], speeds, color=colours)
+    axes.bar_label(bars, [f"{speed / 1e6:.3g} M" for speed in speeds], padding=4)
+    axes.set_xscale("log")
+    axes.set_xlim(min(speeds) / 3, max(speeds) * 4)
+    axes.set_xlabel(f"steps a second, one thread (two Bernoulli arms unless said, T = {HORIZON})")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(
+        handles=[Patch(color=c, label=group) for group, c in COLOURS.items()], loc="center right"
+    )
+    figure.savefig(path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--json", metavar="PATH", help="write all figures to this file")
+    parser.add_argument("--plot", metavar="PATH", help="draw the contenders' speeds, as SVG")
+    parser.add_argument("--quick", action="store_true", help="smaller sizes, fewer repetitions")
+    options = parser.parse_args()
+    repetitions = 4 if options.quick else 20
+
+    compilations = compilations_for_a_second_policy()
+    made = contenders(options.quick)
+    for _ in range(repetitions):
+        for contender in made.values():
+            contender.take_turn()
+    check_regret(made)
+    base = made["metabandit: ucb1"].speed
+    print_table(
+        f"Steps a second, one thread (two Bernoulli arms unless said, uniform means, T = {HORIZON})",
+        ["contender", "steps/s", "ucb1 is", "mean regret", "+-"],
+        [
+            [
+                c.name,
+                f"{c.speed / 1e6:.2f} M",
+                f"{base / c.speed:.2f} x",
+                *(f"{x:.3f}" for x in c.regret),
+            ]
+            for c in made.values()
+        ],
+    )
+
+    count = 250_000 if options.quick else 1_000_000
+    one, two = best_of(
+        max(3, repetitions // 2),
+        [lambda threads=threads: evaluate("ucb1", count, threads=threads) for threads in (1, 2)],
+    )
+    print(f"\ntwo threads: {one / two:.2f} times the speed of one ({count:,} episodes)")
+    print(f"compilations for a second policy: {compilations}")
+
+    grown = growth(max(2, repetitions // 4), options.quick)
+    for what, rows in grown.items():
+        title = {"T": "plays an episode", "K": "arms", "episodes": "episodes"}[what]
+        print_table(
+            f"UCB1, time with {title}",
+            ["K", "T", "episodes", "seconds", "ns/step", "ns/(step*arm)"],
+            [
+                [
+                    str(row["arms"]),
+                    str(row["horizon"]),
+                    f"{row['episodes']:,}",
+                    f"{row['seconds']:.3f}",
+                ]
+                + [f"{row['ns_per_step']:.2f}", f"{row['ns_per_step_and_arm']:.2f}"]
+                for row in rows
+            ],
+        )
+
+    def ratio(name: str, other: str) -> float:
+        return made[name].speed / made[other].speed
+
+    ucb1 = "metabandit: ucb1"
+    kl_ratio = ratio("metabandit: kl-ucb", "numba, scalar: KL-UCB")
+    targets = [
+        ("UCB1 against vectorised NumPy", ratio(ucb1, "NumPy: UCB1"), 15.0),
+        ("UCB1 against NumPy for two arms only", ratio(ucb1, "NumPy: UCB1, two arms only"), 15.0),
+        ("UCB1 against river", ratio(ucb1, "river: UCB(delta=1)"), 800.0),
+        ("UCB1 against the same index by hand", ratio(ucb1, "by hand: UCB1"), 0.45),
+        (
+            "UCB1 against the rearranged index by hand",
+            ratio(ucb1, "by hand: UCB1, rearranged"),
+            0.45,
+        ),
+        ("KL-UCB against scalar bisection", kl_ratio, 15.0),
+        ("two threads against one", one / two, 1.7),
+    ]
+    judged = [
+        {"what": what, "measured": value, "at_least": least, "reached": value >= least}
+        for what, value, least in targets
+    ]
+    judged.append(
+        {
+            "what": "compilations for a second policy",
+            "measured": compilations,
+            "at_most": 0,
+            "reached": compilations == 0,
+        }
+    )
+    print_table(
+        "Targets",
+        ["target", "measured", "wanted", "reached"],
+        [
+            [
+                item["what"],
+                f"{item['measured']:.2f}",
+                f">= {item['at_least']:g}" if "at_least" in item else "0",
+                "yes" if item["reached"] else "NO",
+            ]
+            for item in judged
+        ],
+    )
+
+    if options.json:
+        figures = {
+            "versions": {
+                "python": platform.python_version(),
+                "numpy": np.__version__,
+                "numba": numba.__version__,
+                "metabandit": mb.__version__,
+            },
+            "cores": os.cpu_count(),
+            "quick": options.quick,
+            "horizon": HORIZON,
+            "contenders": [
+                {
+                    "name": c.name,
+                    "group": c.group,
+                    "episodes": c.episodes,
+                    "seconds": c.seconds,
+                    "steps_per_second": c.speed,
+                    "mean_regret": c.regret[0],
+                    "standard_error": c.regret[1],
+                }
+                for c in made.values()
+            ],
+            "threads": {"episodes": count, "one": one, "two": two, "ratio": one / two},
+            "compilations_for_a_second_policy": compilations,
+            "growth": grown,
+            "targets": judged,
+        }
+        Path(options.json).write_text(json.dumps(figures, indent=2) + "\n")
+    if options.plot:
+        plot(made, options.plot)
+
+
+if __name__ == "__main__":
+    main()
