@@ -109,6 +109,11 @@ class Contender:
         """Steps a second."""
         return self.episodes * HORIZON / self.seconds
 
+    def figures(self) -> dict[str, Any]:
+        kept = {key: getattr(self, key) for key in ("name", "group", "episodes", "seconds")}
+        regret = {"mean_regret": self.regret[0], "standard_error": self.regret[1]}
+        return {**kept, "steps_per_second": self.speed, **regret}
+
     def take_turn(self) -> None:
         start = time.perf_counter()
         self.regret = self.play(self.episodes)
@@ -117,15 +122,8 @@ class Contender:
 
 def evaluate(policy: str, episodes: int, arms: int = 2, horizon: int = HORIZON, threads: int = 1):
     """metabandit's answer, with nothing but the regret at the horizon asked for."""
-    result = mb.evaluate(
-        policy,
-        mb.Bernoulli(arms=arms),
-        horizon,
-        episodes=episodes,
-        seed=SEED,
-        threads=threads,
-        checkpoints=[horizon],
-    )
+    size: Any = {"episodes": episodes, "threads": threads, "checkpoints": [horizon]}
+    result = mb.evaluate(policy, mb.Bernoulli(arms=arms), horizon, seed=SEED, **size)
     return result.evaluations[0].mean_regret, result.evaluations[0].standard_error
 
 
@@ -202,24 +200,21 @@ def growth(repetitions: int, quick: bool) -> dict[str, list[dict[str, float]]]:
     """Seconds with the horizon, the arms and the episodes: linear growth is a constant column."""
     part = 4 if quick else 1
     settings = {
-        "T": [(2, T, max(512, min(400_000, 20_000_000 // T) // part)) for T in (10, 100, 1000)]
-        + [(2, 10_000, 2048 // part)],
-        "K": [(K, 1000, 2048 // part) for K in (2, 5, 10, 20, 50, 100)],
-        "episodes": [(2, HORIZON, count) for count in (10_000, 100_000, 1_000_000 // part)],
+        "T": [(2, 10, 200_000), (2, 100, 100_000), (2, 1000, 20_480), (2, 10_000, 2048)],
+        "K": [(K, 1000, 2048) for K in (2, 5, 10, 20, 50, 100)],
+        "episodes": [(2, HORIZON, count) for count in (10_000, 100_000, 1_000_000)],
     }
     rows: dict[str, list[dict[str, float]]] = {}
-    for what, cases in settings.items():
+    for what, sizes in settings.items():
+        cases = [(K, T, count // part) for K, T, count in sizes]
         runs = [
             lambda K=K, T=T, count=count: evaluate("ucb1", count, K, T) for K, T, count in cases
         ]
         rows[what] = [
             {
-                "arms": K,
-                "horizon": T,
-                "episodes": count,
-                "seconds": seconds,
-                "ns_per_step": 1e9 * seconds / (count * T),
-                "ns_per_step_and_arm": 1e9 * seconds / (count * T * K),
+                **{"K": K, "T": T, "episodes": count, "seconds": seconds},
+                "ns/step": 1e9 * seconds / (count * T),
+                "ns/(step*arm)": 1e9 * seconds / (count * T * K),
             }
             for (K, T, count), seconds in zip(cases, best_of(repetitions, runs), strict=True)
         ]
@@ -259,10 +254,31 @@ def plot(made: dict[str, Contender], path: str) -> None:
     figure.savefig(path)
 
 
+def judge(made: dict[str, Contender], threads: float, compilations: int) -> list[dict[str, Any]]:
+    """The targets, and whether they are reached."""
+
+    def ratio(name: str, other: str) -> float:
+        return made[f"metabandit: {name}"].speed / made[other].speed
+
+    targets = [
+        ("UCB1 against vectorised NumPy", ratio("ucb1", "NumPy: UCB1"), 15.0),
+        ("... for two arms only", ratio("ucb1", "NumPy: UCB1, two arms only"), 15.0),
+        ("UCB1 against river", ratio("ucb1", "river: UCB(delta=1)"), 800.0),
+        ("UCB1 against a kernel by hand", ratio("ucb1", "by hand: UCB1"), 0.45),
+        ("... with the index rearranged", ratio("ucb1", "by hand: UCB1, rearranged"), 0.45),
+        ("KL-UCB against scalar bisection", ratio("kl-ucb", "numba, scalar: KL-UCB"), 15.0),
+        ("two threads against one", threads, 1.7),
+    ]
+    rows = [
+        {"target": target, "measured": value, "wanted": f">= {least:g}", "reached": value >= least}
+        for target, value, least in targets
+    ]
+    none = {"target": "compilations for a second policy", "measured": compilations, "wanted": "0"}
+    return [*rows, {**none, "reached": compilations == 0}]
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description="The speed of metabandit beside its peers.")
     parser.add_argument("--json", metavar="PATH", help="write all figures to this file")
     parser.add_argument("--plot", metavar="PATH", help="draw the contenders' speeds, as SVG")
     parser.add_argument("--quick", action="store_true", help="smaller sizes, fewer repetitions")
@@ -276,113 +292,48 @@ def main() -> None:
             contender.take_turn()
     check_regret(made)
     base = made["metabandit: ucb1"].speed
-    print_table(
-        f"Steps a second, one thread (two Bernoulli arms unless said, uniform means, T = {HORIZON})",
-        ["contender", "steps/s", "ucb1 is", "mean regret", "+-"],
+    cells = [
         [
-            [
-                c.name,
-                f"{c.speed / 1e6:.2f} M",
-                f"{base / c.speed:.2f} x",
-                *(f"{x:.3f}" for x in c.regret),
-            ]
-            for c in made.values()
-        ],
-    )
+            c.name,
+            f"{c.speed / 1e6:.2f} M",
+            f"{base / c.speed:.2f}",
+            *(f"{x:.3f}" for x in c.regret),
+        ]
+        for c in made.values()
+    ]
+    heads = ["contender", "steps/s", "ucb1 / this", "mean regret", "+-"]
+    print_table(f"One thread, two Bernoulli arms unless said, T = {HORIZON}", heads, cells)
 
     count = 250_000 if options.quick else 1_000_000
-    one, two = best_of(
-        max(3, repetitions // 2),
-        [lambda threads=threads: evaluate("ucb1", count, threads=threads) for threads in (1, 2)],
-    )
+    runs = [lambda n=n: evaluate("ucb1", count, threads=n) for n in (1, 2)]
+    one, two = best_of(max(3, repetitions // 2), runs)
     print(f"\ntwo threads: {one / two:.2f} times the speed of one ({count:,} episodes)")
     print(f"compilations for a second policy: {compilations}")
 
     grown = growth(max(2, repetitions // 4), options.quick)
     for what, rows in grown.items():
-        title = {"T": "plays an episode", "K": "arms", "episodes": "episodes"}[what]
-        print_table(
-            f"UCB1, time with {title}",
-            ["K", "T", "episodes", "seconds", "ns/step", "ns/(step*arm)"],
-            [
-                [
-                    str(row["arms"]),
-                    str(row["horizon"]),
-                    f"{row['episodes']:,}",
-                    f"{row['seconds']:.3f}",
-                ]
-                + [f"{row['ns_per_step']:.2f}", f"{row['ns_per_step_and_arm']:.2f}"]
-                for row in rows
-            ],
-        )
+        cells = [
+            [f"{cell:.3f}" if isinstance(cell, float) else f"{cell:,}" for cell in row.values()]
+            for row in rows
+        ]
+        print_table(f"UCB1, time with {what}", [*rows[0]], cells)
 
-    def ratio(name: str, other: str) -> float:
-        return made[name].speed / made[other].speed
-
-    ucb1 = "metabandit: ucb1"
-    kl_ratio = ratio("metabandit: kl-ucb", "numba, scalar: KL-UCB")
-    targets = [
-        ("UCB1 against vectorised NumPy", ratio(ucb1, "NumPy: UCB1"), 15.0),
-        ("UCB1 against NumPy for two arms only", ratio(ucb1, "NumPy: UCB1, two arms only"), 15.0),
-        ("UCB1 against river", ratio(ucb1, "river: UCB(delta=1)"), 800.0),
-        ("UCB1 against the same index by hand", ratio(ucb1, "by hand: UCB1"), 0.45),
-        (
-            "UCB1 against the rearranged index by hand",
-            ratio(ucb1, "by hand: UCB1, rearranged"),
-            0.45,
-        ),
-        ("KL-UCB against scalar bisection", kl_ratio, 15.0),
-        ("two threads against one", one / two, 1.7),
+    judged = judge(made, one / two, compilations)
+    cells = [
+        [row["target"], f"{row['measured']:.3g}", row["wanted"], "yes" if row["reached"] else "NO"]
+        for row in judged
     ]
-    judged = [
-        {"what": what, "measured": value, "at_least": least, "reached": value >= least}
-        for what, value, least in targets
-    ]
-    judged.append(
-        {
-            "what": "compilations for a second policy",
-            "measured": compilations,
-            "at_most": 0,
-            "reached": compilations == 0,
-        }
-    )
-    print_table(
-        "Targets",
-        ["target", "measured", "wanted", "reached"],
-        [
-            [
-                item["what"],
-                f"{item['measured']:.2f}",
-                f">= {item['at_least']:g}" if "at_least" in item else "0",
-                "yes" if item["reached"] else "NO",
-            ]
-            for item in judged
-        ],
-    )
+    print_table("Targets", [*judged[0]], cells)
 
     if options.json:
+        modules = {"numpy": np, "numba": numba, "metabandit": mb}
+        versions = {name: module.__version__ for name, module in modules.items()}
         figures = {
-            "versions": {
-                "python": platform.python_version(),
-                "numpy": np.__version__,
-                "numba": numba.__version__,
-                "metabandit": mb.__version__,
-            },
+            "versions": {"python": platform.python_version(), **versions},
             "cores": os.cpu_count(),
             "quick": options.quick,
             "horizon": HORIZON,
-            "contenders": [
-                {
-                    "name": c.name,
-                    "group": c.group,
-                    "episodes": c.episodes,
-                    "seconds": c.seconds,
-                    "steps_per_second": c.speed,
-                    "mean_regret": c.regret[0],
-                    "standard_error": c.regret[1],
-                }
-                for c in made.values()
-            ],
+            "contenders": [contender.figures() for contender in made.values()],
             "threads": {"episodes": count, "one": one, "two": two, "ratio": one / two},
             "compilations_for_a_second_policy": compilations,
             "growth": grown,

@@ -152,7 +152,7 @@ def _all_zero(row):
 
 
 @jit
-def _choose(file, row, arms, best, check, low, keys, step, chosen, lanes):
+def _choose(file, row, arms, best, check, low, tied, keys, step, chosen, lanes):
     """The best of the index rows in each lane, ties at random; false if an index is not finite.
 
     Two passes over the rows, four at a time: the largest index, then the arms that have it.
@@ -179,14 +179,9 @@ def _choose(file, row, arms, best, check, low, keys, step, chosen, lanes):
         if low[i] != chosen[i]:
             ties = 0
             for arm in range(low[i], chosen[i] + 1):
+                tied[ties] = arm
                 ties += 1 if _tied(file[(row + arm) * STRIDE + i], best[i]) else 0
-            wanted = below(noise_bits(keys[i], step, TIE_STREAM), ties)
-            for arm in range(low[i], chosen[i] + 1):
-                if _tied(file[(row + arm) * STRIDE + i], best[i]):
-                    if wanted == 0:
-                        chosen[i] = u32(arm)
-                        break
-                    wanted -= 1
+            chosen[i] = tied[below(noise_bits(keys[i], step, TIE_STREAM), ties)]
     return True
 
 
@@ -211,15 +206,17 @@ def _pick_two(words, parameters, width, keys, chosen, uniform, picked, lanes):
 
 
 @jit
-def _pick(words, parameters, width, keys, chosen, uniform, picked, lanes):
+def _pick(words, parameters, width, keys, chosen, word, uniform, picked, lanes):
     """Any number of arms: the same by the lane's arm."""
     for i in range(lanes):
-        arm = np.int64(chosen[i])
-        word = words[arm * STRIDE + i]
-        words[arm * STRIDE + i] = u32(word + WEYL)
-        uniform[i] = unit(draw_bits(word, keys[i]))
-        for p in range(width):
-            picked[p, i] = parameters[(arm * width + p) * STRIDE + i]
+        at = np.int64(chosen[i]) * STRIDE + i
+        word[i] = words[at]
+        words[at] = u32(words[at] + WEYL)
+    for i in range(lanes):
+        uniform[i] = unit(draw_bits(word[i], keys[i]))
+    for p in range(width):
+        for i in range(lanes):
+            picked[p, i] = parameters[(np.int64(chosen[i]) * width + p) * STRIDE + i]
 
 
 @jit
@@ -420,6 +417,7 @@ def simulate(run, problems, rule, program, draw, decide, checkpoints, regret, pl
     best = np.zeros(run.lanes, f32)
     check = np.zeros(run.lanes, f32)
     low = np.zeros(run.lanes, u32)
+    tied = np.zeros(arms + 1, u32)
     stats = file[: index * STRIDE].reshape((arms + 1, 3, STRIDE))
     totals = sums.reshape((arms, 2, STRIDE))
     scalars = program.scalars.copy()
@@ -449,7 +447,9 @@ def simulate(run, problems, rule, program, draw, decide, checkpoints, regret, pl
                 if two:
                     finite = _choose_of_two(file, index, keys, step, chosen, lanes)
                 else:
-                    finite = _choose(file, index, arms, best, check, low, keys, step, chosen, lanes)
+                    finite = _choose(
+                        file, index, arms, best, check, low, tied, keys, step, chosen, lanes
+                    )
                 if not finite:
                     _report(file, index, every_arm, t, lanes, fault)
                     return INDEX_NOT_FINITE
@@ -463,7 +463,7 @@ def simulate(run, problems, rule, program, draw, decide, checkpoints, regret, pl
             if two:
                 _pick_two(words, parameters, width, keys, chosen, uniform, picked, lanes)
             else:
-                _pick(words, parameters, width, keys, chosen, uniform, picked, lanes)
+                _pick(words, parameters, width, keys, chosen, low, uniform, picked, lanes)
             draw(uniform, picked, reward)
             if not problems.binary and not _all_finite(reward):
                 return REWARD_NOT_FINITE
