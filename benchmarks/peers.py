@@ -12,7 +12,14 @@ from typing import Any
 import numba
 import numpy as np
 
-from metabandit.kernels.random import TIE_STREAM, WEYL, draw_bits, episode_word, noise_bits
+from metabandit.kernels.random import (
+    TIE_STREAM,
+    WEYL,
+    draw_bits,
+    episode_bits,
+    noise_bits,
+    slot_word,
+)
 from metabandit.kernels.simulate import MOST_LANES as LANES
 from metabandit.kernels.simulate import STRIDE, TIE
 
@@ -168,13 +175,15 @@ def _begin(seed, number, means, first, state, words, limits, keys):
     """Both arms once, in the lanes of problems first, first + 1, ...; problem 0 has this number."""
     for i in range(LANES):
         problem = min(first + i, means.shape[0] - 1)
-        key = episode_word(seed, number + problem, 0)
+        bits = episode_bits(seed, number + problem)
+        key = slot_word(bits, 0)
         keys[i] = key
         for k in range(2):
-            word = episode_word(seed, number + problem, 1 + k)
+            word = slot_word(bits, 1 + k)
             # (bits + 1/2) / 2^23 < p, as whole numbers.
             limit = u32(np.int64(np.ceil(np.float64(f32(means[problem, k])) * 2.0**23 - 0.5)))
-            x = f32(1) if u32(draw_bits(word, key) >> u32(9)) < limit else f32(0)
+            # The sign of a difference, because a branch would be mispredicted.
+            x = f32(i32(u32(u32(draw_bits(word, key) >> u32(9)) - limit) >> u32(31)))
             words[k * STRIDE + i] = u32(word + WEYL)
             limits[k * STRIDE + i] = limit
             state[N0 + k * STRIDE + i] = f32(1)
@@ -265,7 +274,7 @@ def _in_blocks(rearranged: bool) -> Any:
             for i in range(min(LANES, means.shape[0] - first)):
                 gap = means[first + i, 0] - means[first + i, 1]
                 n1 = np.float64(state[N1 + i])
-                regret[first + i] = gap * n1 if gap > 0.0 else -gap * (horizon - n1)
+                regret[first + i] = max(gap, 0.0) * n1 + max(-gap, 0.0) * (horizon - n1)
 
     return _in_chunks(play)
 

@@ -283,7 +283,7 @@ def main() -> None:
     parser.add_argument("--plot", metavar="PATH", help="draw the contenders' speeds, as SVG")
     parser.add_argument("--quick", action="store_true", help="smaller sizes, fewer repetitions")
     options = parser.parse_args()
-    repetitions = 4 if options.quick else 20
+    repetitions = 4 if options.quick else 40
 
     compilations = compilations_for_a_second_policy()
     made = contenders(options.quick)
@@ -320,7 +320,7 @@ def main() -> None:
 
     judged = judge(made, one / two, compilations)
     cells = [
-        [row["target"], f"{row['measured']:.3g}", row["wanted"], "yes" if row["reached"] else "NO"]
+        [row["target"], f"{row['measured']:,.2f}", row["wanted"], "yes" if row["reached"] else "NO"]
         for row in judged
     ]
     print_table("Targets", [*judged[0]], cells)

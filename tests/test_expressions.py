@@ -48,27 +48,18 @@ def test_text_reads_back_as_the_same_tree(tree):
     assert parse(text(tree)) == tree
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("r + n*t", "r + (n*t)"),
-        ("r - n - t", "(r - n) - t"),
-        ("r/n/t", "(r/n)/t"),
-        ("r/n*t", "(r/n)*t"),
-        ("r^n^t", "r^(n^t)"),
-        ("r**2", "r^2"),
-        ("-r^2", "-(r^2)"),
-        ("2^-r", "2^(-r)"),
-        ("-r*n", "(-r)*n"),
-        ("r - -n", "r - (-n)"),
-        ("+r - +n", "r - n"),
-        ("1/n*t", "(1/n)*t"),
-        ("1/n^2", "1/(n^2)"),
-        (" sqrt ( r )\t", "sqrt(r)"),
-        ("0.5e1 + .5", "5 + 0.5"),
-    ],
-)
-def test_precedence_and_associativity(one, other):
+def listed(expressions):
+    return [item.strip() for item in expressions.split("|")]
+
+
+SAME = """r + n*t = r + (n*t) | r - n - t = (r - n) - t | r/n/t = (r/n)/t | r/n*t = (r/n)*t
+| r^n^t = r^(n^t) | r**2 = r^2 | -r^2 = -(r^2) | 2^-r = 2^(-r) | -r*n = (-r)*n | r - -n = r - (-n)
+| +r - +n = r - n | 1/n*t = (1/n)*t | 1/n^2 = 1/(n^2) | sqrt ( r ) = sqrt(r) | 0.5e1 + .5 = 5 + 0.5"""
+
+
+@pytest.mark.parametrize("pair", listed(SAME))
+def test_precedence_and_associativity(pair):
+    one, other = pair.split("=")
     assert parse(one) == parse(other)
 
 
@@ -79,21 +70,16 @@ def test_different_groupings_are_different_trees():
     assert parse("2/n") == Apply("divide", (Constant(2.0), Name("n")))
 
 
-@pytest.mark.parametrize(
-    ("expression", "symbols"),
-    [
-        ("r + 2/n", 5),
-        ("r + sqrt(2*ln(t)/n)", 9),
-        ("sqrt(n) * (r - 1/2)", 7),
-        ("r + 1/(n + 1/2)", 7),
-        ("r + 3/(n + 2)", 7),
-        ("abs(r - 1/(n + t))", 7),
-        ("r + min(1/n, ln(2))", 7),
-        ("1/n - 1/(r - 2)", 7),
-    ],
-)
-def test_length_is_counted_as_in_the_paper(expression, symbols):
-    assert length(parse(expression)) == symbols
+SEVEN = """sqrt(n) * (r - 1/2) | r + 1/(n + 1/2) | r + 3/(n + 2) | abs(r - 1/(n + t))
+| r + min(1/n, ln(2)) | 1/n - 1/(r - 2)"""
+
+
+def test_length_is_counted_as_in_the_paper():
+    assert length(parse("r + 2/n")) == 5
+    assert length(parse("r + sqrt(2*ln(t)/n)")) == 9
+    assert {formula: length(parse(formula)) for formula in listed(SEVEN)} == dict.fromkeys(
+        listed(SEVEN), 7
+    )
 
 
 @pytest.mark.parametrize(
@@ -187,6 +173,15 @@ def slow_beta_quantile(p, a, b):
     return np.where(inside, scipy.special.betaincinv(a, b, p), np.nan)
 
 
+IN_NUMPY = {
+    "min": "minimum",
+    "max": "maximum",
+    "ln": "log",
+    "negate": "negative",
+    "invert": "reciprocal",
+}
+
+
 class Slow:
     """Evaluates trees one node after another, in samples that differ by a little noise.
 
@@ -195,8 +190,6 @@ class Slow:
     move the value. `unsure` marks lanes where numbers leave the range [1 / most, most], or where
     the documented meaning leaves open what the value is.
     """
-
-    FUNCTIONS = {"negate": np.negative, "invert": np.reciprocal, "ln": np.log}  # noqa: RUF012
 
     def __init__(self, size, most, lanes, seed, samples=24):
         self.rng = np.random.default_rng(seed)
@@ -234,10 +227,9 @@ class Slow:
             return self.rounded(slow_kl_upper(x, more[0] + 4 * self.noise()))
         if tree.operator == "beta_quantile":
             extreme = (np.minimum(*more) < 0.05) | (np.maximum(*more) > 1e4)
-            self.unsure |= extreme.any(axis=0)
+            self.unsure |= (extreme | (x > 0) & (x < 1e-30)).any(axis=0)
             return self.rounded(slow_beta_quantile(x, *more))
-        name = {"min": "minimum", "max": "maximum"}.get(tree.operator, tree.operator)
-        return self.rounded((self.FUNCTIONS.get(name) or getattr(np, name))(x, *more))
+        return self.rounded(getattr(np, IN_NUMPY.get(tree.operator, tree.operator))(x, *more))
 
 
 def run_machine(tree, lanes, moment, dtype):
@@ -279,11 +271,12 @@ def check_machine(tree, seed, count=19):
         result = run_machine(tree, lanes, moment, dtype)
         with np.errstate(all="ignore"):
             samples = slow.value(tree, lanes | moment)
+            spread = np.abs(samples - samples[0]).max(axis=0)
         finite = np.isfinite(samples)
-        sure = finite.all(axis=0) & ~slow.unsure
+        # Where rounding can change more than the third digit there is nothing to compare.
+        sure = finite.all(axis=0) & ~slow.unsure & (spread <= 1e-3 * np.abs(samples[0]))
         expected = samples[0, sure]
-        spread = np.abs(samples[:, sure] - expected).max(axis=0)
-        close = np.abs(result[sure] - expected) <= relative * np.abs(expected) + 10 * spread
+        close = np.abs(result[sure] - expected) <= relative * np.abs(expected) + 10 * spread[sure]
         assert close.all(), (text(tree), dtype, result[sure][~close], expected[~close])
         if dtype is float:
             lost = ~finite.any(axis=0) & ~slow.unsure
@@ -300,14 +293,14 @@ def test_the_machine_agrees_with_a_slow_evaluator(tree, seed):
     check_machine(tree, seed)
 
 
-PROBES = """r + n, r - s, r*t, r/n, 1/n, -r, n^0.3, r^2, min(r; s), max(r; s), sqrt(n), ln(n), exp(r),
-abs(r), t + h*K, ln(t)^1.5, K, s, 2, kl_upper(s; 1/n), kl_upper(0.3; ln(t)), max(r; -n) + min(t; h),
-beta_quantile(1/t; n; s + 2), beta_quantile(1/t; K; h), (r + s)*(r + s) + 0.1"""
+PROBES = """r + n | r - s | r*t | r/n | 1/n | -r | n^0.3 | r^2 | min(r, s) | max(r, s) | sqrt(n)
+| ln(n) | exp(r) | abs(r) | t + h*K | ln(t)^1.5 | K | s | 2 | max(r, -n) + min(t, h) | kl_upper(s, 1/n)
+| kl_upper(0.3, ln(t)) | beta_quantile(1/t, n, s + 2) | beta_quantile(1/t, K, h) | (r + s)*(r + s)"""
 
 
-@pytest.mark.parametrize("expression", [item.strip() for item in PROBES.split(",")])
+@pytest.mark.parametrize("expression", listed(PROBES))
 def test_every_operator_is_compared_in_every_lane(expression):
-    assert check_machine(parse(expression.replace(";", ",")), seed=3, count=19) == 19
+    assert check_machine(parse(expression), seed=3, count=19) == 19
 
 
 def test_ln32_and_exp32():
@@ -357,25 +350,17 @@ def test_kl_upper():
     assert close.all(), np.stack([mean, bound, result, expected], axis=1)[~close]
 
 
-@pytest.mark.parametrize(
-    ("mean", "bound", "expected"),
-    [
-        (0.5, 0.0, 0.5),
-        (0.5, -1.0, 0.5),
-        (0.5, math.inf, 1.0),
-        (0.0, 1.0, 1.0 - math.exp(-1.0)),
-        (1.0, 1.0, 1.0),
-        (-0.1, 1.0, math.nan),
-        (1.1, 1.0, math.nan),
-        (math.nan, 1.0, math.nan),
-        (0.5, math.nan, math.nan),
-    ],
-)
-def test_kl_upper_at_the_edges(mean, bound, expected):
-    rows = np.array([[mean], [bound], [0.0], [0.0], [0.0]], f32)
-    special.kl_upper32(*rows)
-    assert rows[2, 0] == pytest.approx(expected, abs=1e-6, nan_ok=True)
-    assert special.kl_upper64(mean, bound) == pytest.approx(expected, abs=1e-12, nan_ok=True)
+def test_kl_upper_at_the_edges():
+    nan, inf = math.nan, math.inf
+    mean = np.array([0.5, 0.5, 0.5, 0.0, 1.0, -0.1, 1.1, nan, 0.5], f32)
+    bound = np.array([0.0, -1.0, inf, 1.0, 1.0, 1.0, 1.0, 1.0, nan], f32)
+    expected = [0.5, 0.5, 1.0, 1.0 - math.exp(-1.0), 1.0, nan, nan, nan, nan]
+    result = np.zeros_like(mean)
+    special.kl_upper32(mean, bound, result, np.zeros_like(mean), np.zeros_like(mean))
+    assert np.allclose(result, expected, rtol=0, atol=1e-6, equal_nan=True)
+    pairs = zip(mean.astype(float), bound.astype(float), strict=True)
+    exact = [special.kl_upper64(m, b) for m, b in pairs]
+    assert np.allclose(exact, expected, rtol=0, atol=1e-12, equal_nan=True)
 
 
 def test_beta_quantile():

@@ -30,14 +30,14 @@ def simulated_regret(policy, prior, horizon, episodes, seed):
         [policy], prior, horizon, runs=1, seed=seed, checkpoints=range(1, horizon + 1), lanes=64
     )
     parameters = simulation.source.take(0, episodes)
-    means = prior.regret_means(parameters)
+    means = np.ascontiguousarray(prior.regret_means(parameters))
     gaps = means.max(axis=1, keepdims=True) - means
     kernel = simulation.kernel
     regret = np.empty((horizon, episodes))
     rule, program, decide = simulation.plans[0]
     kernel.simulate(
         kernel.Run(np.uint64(seed), 0, 1, horizon, 64),
-        kernel.Problems(parameters, gaps, prior.family.binary),
+        kernel.Problems(parameters, means, prior.family.binary),
         rule,
         program,
         simulation.draw,
@@ -163,7 +163,8 @@ def test_random_numbers_of_the_twin_are_those_of_the_kernel():
 
     for seed, episode, slot in [(0, 0, 0), (1, 2, 3), (2**62 + 5, 10**9, 99)]:
         expected = naive.episode_word(seed, episode, slot)
-        assert int(kernel.episode_word(np.uint64(seed), episode, slot)) == expected
+        bits = np.uint64(kernel.episode_bits(np.uint64(seed), episode))
+        assert int(kernel.slot_word(bits, slot)) == expected
         key = np.uint32(expected)
         assert int(kernel.noise_bits(key, 12, 5)) == naive.noise_bits(expected, 12, 5)
         assert float(kernel.unit(key)) == naive.unit(expected)

@@ -29,7 +29,7 @@ from .results import Comparison, Evaluation
 
 # Problems are drawn in groups of this many, so that the first problems of a large evaluation are
 # those of a small one.
-GROUP = 4096
+GROUP = 8192
 # Steps times arms that a chunk aims at: large enough to keep the overhead small, small enough for
 # all cores to share the work.
 _CHUNK_WORK = 2_000_000
@@ -164,9 +164,8 @@ class _Simulation:
     def chunk(self, first: int, last: int) -> _ChunkResult:
         """Simulate the problems first, ..., last - 1 with every policy."""
         parameters = self.source.take(first, last)
-        means = self.prior.regret_means(parameters)
-        gaps = np.ascontiguousarray(means.max(axis=1, keepdims=True) - means)
-        problems = self.kernel.Problems(parameters, gaps, self.prior.family.binary)
+        means = np.ascontiguousarray(self.prior.regret_means(parameters), dtype=np.float64)
+        problems = self.kernel.Problems(parameters, means, self.prior.family.binary)
         count, arms = means.shape
         points = len(self.checkpoints)
         averages = np.empty((len(self.plans), points, count))
@@ -191,11 +190,14 @@ class _Simulation:
             )
             if status != self.kernel.DONE:
                 self._refuse(status, self.policies[position].name, fault.tolist())
-            averages[position] = regret.reshape(points, count, self.runs).mean(axis=2)
+            if self.runs == 1:
+                averages[position] = regret
+            else:
+                averages[position] = regret.reshape(points, count, self.runs).mean(axis=2)
         final = averages[:, -1, :]
         return _ChunkResult(
             averages.sum(axis=2),
-            (averages**2).sum(axis=2),
+            np.einsum("pcn,pcn->pc", averages, averages),
             final @ final.T,
             plays,
             final.astype(np.float32),

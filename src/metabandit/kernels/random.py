@@ -33,10 +33,15 @@ def mix64(x):
 
 
 @lane
-def episode_word(seed, episode, slot):
-    """32 bits that depend on the seed, the episode and a slot (0: the episode's key; 1 + k: arm k)."""
-    x = mix64(u64(u64(seed) + u64(u64(episode) * u64(0x9E3779B97F4A7C15))))
-    return u32(mix64(u64(x + u64(u64(slot) * u64(0xD1B54A32D192ED03)))) >> u64(32))
+def episode_bits(seed, episode):
+    """64 bits that depend on the seed and the episode."""
+    return mix64(u64(u64(seed) + u64(u64(episode) * u64(0x9E3779B97F4A7C15))))
+
+
+@lane
+def slot_word(bits, slot):
+    """32 bits of an episode for a slot (0: the episode's key; 1 + k: arm k)."""
+    return u32(mix64(u64(bits + u64(u64(slot) * u64(0xD1B54A32D192ED03)))) >> u64(32))
 
 
 @lane

@@ -20,7 +20,7 @@ import numpy as np
 
 from .jit import jit, lane
 from .machine import SCRATCH, run_lanes, run_step, spread_scalars
-from .random import TIE_STREAM, WEYL, below, draw_bits, episode_word, noise_bits, unit
+from .random import TIE_STREAM, WEYL, below, draw_bits, episode_bits, noise_bits, slot_word, unit
 
 MOST_LANES = 512
 # Not a power of two: rows 2048 bytes apart would compete for the same lines of the cache.
@@ -37,9 +37,9 @@ Run = namedtuple("Run", "seed first_episode runs horizon lanes")
 Run.__doc__ = (
     """seed; number of the first episode; episodes a problem; plays an episode; lanes a block."""
 )
-Problems = namedtuple("Problems", "parameters gaps binary")
+Problems = namedtuple("Problems", "parameters means binary")
 Problems.__doc__ = (
-    """parameters[problem, arm, parameter]; gaps[problem, arm]; are rewards 0 or 1?"""
+    """parameters[problem, arm, parameter]; means[problem, arm]; are rewards 0 or 1?"""
 )
 Rule = namedtuple("Rule", "each_once counts by_index parameters memory")
 Rule.__doc__ = """How a policy begins and decides.
@@ -221,7 +221,7 @@ def _pick(words, parameters, width, keys, chosen, word, uniform, picked, lanes):
 
 @jit
 def _update_two(file, sums, reward, chosen, lanes):
-    """Two arms: count the rewards. The new n and r also go to the third slot."""
+    """Two arms: count the rewards."""
     for i in range(lanes):
         one = f32(i32(chosen[i]))
         zero = f32(1) - one
@@ -238,12 +238,18 @@ def _update_two(file, sums, reward, chosen, lanes):
         file[3 * STRIDE + i] = n1
         sums[i] = s0
         sums[2 * STRIDE + i] = s1
-        file[6 * STRIDE + i] = n
-        # The old mean, which the sum of squares needs, is read before it goes.
-        file[8 * STRIDE + i] = _blend(file[STRIDE + i], file[4 * STRIDE + i], mask)
         file[STRIDE + i] = _blend(r, file[STRIDE + i], mask)
         file[4 * STRIDE + i] = _blend(file[4 * STRIDE + i], r, mask)
-        file[7 * STRIDE + i] = r
+
+
+@jit
+def _copy_of_two(file, row, target, chosen, lanes):
+    """Two arms: a statistic (0: n, 1: r) of the arm that each lane plays, to another row."""
+    first = file[row * STRIDE : row * STRIDE + lanes]
+    second = file[(3 + row) * STRIDE : (3 + row) * STRIDE + lanes]
+    copy = file[target * STRIDE : target * STRIDE + lanes]
+    for i in range(lanes):
+        copy[i] = _blend(first[i], second[i], u32(u32(0) - chosen[i]))
 
 
 @jit
@@ -309,18 +315,22 @@ def _deviate_two(file, sums, reward, chosen, binary, lanes):
 
 
 @jit
-def _begin(run, problems, rule, first, lanes, file, sums, words, keys, parameters):
+def _begin(run, problems, rule, first, lanes, file, sums, words, keys, parameters, gaps):
     """Set the lanes to the start of episodes first, first + 1, ... of this run."""
     arms = problems.parameters.shape[1]
     width = problems.parameters.shape[2]
     for i in range(lanes):
         # Lanes beyond the last episode repeat it: all blocks have whole vectors.
         position = min(first + i, problems.parameters.shape[0] * run.runs - 1)
-        episode = run.first_episode + position
-        problem = position // run.runs
-        keys[i] = episode_word(run.seed, episode, 0)
+        problem = position // run.runs if run.runs > 1 else position
+        bits = episode_bits(run.seed, run.first_episode + position)
+        keys[i] = slot_word(bits, 0)
+        best = problems.means[problem, 0]
+        for arm in range(1, arms):
+            best = max(best, problems.means[problem, arm])
         for arm in range(arms):
-            words[arm * STRIDE + i] = episode_word(run.seed, episode, 1 + arm)
+            gaps[arm * STRIDE + i] = best - problems.means[problem, arm]
+            words[arm * STRIDE + i] = slot_word(bits, 1 + arm)
             for p in range(width):
                 parameters[(arm * width + p) * STRIDE + i] = problems.parameters[problem, arm, p]
     for arm in range(arms):
@@ -353,6 +363,17 @@ def _keep_index_of_two(file, chosen, lanes):
         new = file[11 * STRIDE + i]
         file[9 * STRIDE + i] = _blend(new, file[9 * STRIDE + i], mask)
         file[10 * STRIDE + i] = _blend(file[10 * STRIDE + i], new, mask)
+
+
+@jit
+def _add_up(file, gaps, pseudo_plays, lost):
+    """Regret so far: the plays of each arm times its gap."""
+    lost[:] = 0.0
+    for arm in range(pseudo_plays.shape[0]):
+        n = file[3 * arm * STRIDE : 3 * arm * STRIDE + lost.shape[0]]
+        gap = gaps[arm * STRIDE : arm * STRIDE + lost.shape[0]]
+        for i in range(lost.shape[0]):
+            lost[i] += np.rint(n[i] - pseudo_plays[arm]) * gap[i]
 
 
 @jit
@@ -409,6 +430,8 @@ def simulate(run, problems, rule, program, draw, decide, checkpoints, regret, pl
     words = np.zeros(arms * STRIDE, u32)
     parameters = np.zeros(arms * width * STRIDE, f32)
     memory = np.zeros((max(rule.memory, 1), STRIDE), f32)
+    gaps = np.zeros(arms * STRIDE)
+    lost = np.zeros(run.lanes)
     picked = np.zeros((width, run.lanes), f32)
     uniform = np.zeros(run.lanes, f32)
     reward = np.zeros(run.lanes, f32)
@@ -426,7 +449,7 @@ def simulate(run, problems, rule, program, draw, decide, checkpoints, regret, pl
     lanes = run.lanes
 
     for first in range(0, episodes, lanes):
-        _begin(run, problems, rule, first, lanes, file, sums, words, keys, parameters)
+        _begin(run, problems, rule, first, lanes, file, sums, words, keys, parameters, gaps)
         memory[:] = f32(0)
         if rule.by_index:
             _set_step(program, scalars, file, arms, pseudo_plays, run.horizon, lanes, 0)
@@ -468,7 +491,12 @@ def simulate(run, problems, rule, program, draw, decide, checkpoints, regret, pl
             if not problems.binary and not _all_finite(reward):
                 return REWARD_NOT_FINITE
             if two:
+                if program.uses_s and not problems.binary:
+                    _copy_of_two(file, 1, 8, chosen, lanes)
                 _update_two(file, sums, reward, chosen, lanes)
+                if program.uses_s or not program.varies:
+                    _copy_of_two(file, 0, 6, chosen, lanes)
+                    _copy_of_two(file, 1, 7, chosen, lanes)
                 if program.uses_s:
                     _deviate_two(file, sums, reward, chosen, problems.binary, lanes)
             else:
@@ -484,13 +512,9 @@ def simulate(run, problems, rule, program, draw, decide, checkpoints, regret, pl
                     _keep_index(file, index, arms, chosen, lanes)
 
             if step + 1 == checkpoints[checkpoint]:
-                for i in range(min(lanes, episodes - first)):
-                    problem = (first + i) // run.runs
-                    total = 0.0
-                    for arm in range(arms):
-                        pulls = np.rint(file[3 * arm * STRIDE + i] - rule.counts[0, arm])
-                        total += pulls * problems.gaps[problem, arm]
-                    regret[checkpoint, first + i] = total
+                _add_up(file, gaps, rule.counts[0], lost)
+                count = min(lanes, episodes - first)
+                regret[checkpoint, first : first + count] = lost[:count]
                 checkpoint += 1
         for i in range(min(lanes, episodes - first)):
             for arm in range(arms):

@@ -1,0 +1,216 @@
+"""The command line, run as a person runs it: what it prints, and how it refuses bad input."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+import metabandit
+from metabandit.policies import CATALOGUE
+from metabandit.priors import PRIORS
+
+FIRST = """evaluate | ucb1:C=0.17 | ucb1-tuned | r + 3/(n + 2) | --prior | bernoulli:alpha=1,beta=1
+| --arms | 2 | --horizon | 100 | --episodes | 20000 | --seed | 1"""
+SECOND = """evaluate | thompson | moss | --prior | truncated-gaussian:regret=parent | --horizon | 50
+| --episodes | 2000"""
+
+
+def run(command, directory):
+    """Run `metabandit` with the arguments of `command`, which are set apart by `|`."""
+    arguments = (
+        [item.strip() for item in command.split("|")] if isinstance(command, str) else command
+    )
+    return subprocess.run(
+        [sys.executable, "-m", "metabandit", *arguments],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        cwd=directory,
+        check=False,
+    )
+
+
+def answer(command, directory):
+    """What a command that must succeed prints."""
+    done = run(command, directory)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout
+
+
+def rows(table):
+    """The lines of a table below its rule, split into cells."""
+    below = table[re.search(r"^-+\n", table, re.MULTILINE).end() :]
+    return [re.split(r"\s{2,}", line) for line in below.strip().splitlines()]
+
+
+def test_evaluate_prints_a_table_with_the_best_first(tmp_path):
+    printed = answer(FIRST, tmp_path)
+    caption = printed.splitlines()[0]
+    for word in ("100 plays", "2 arms", "bernoulli:alpha=1,beta=1", "20,000 episodes", "seed 1"):
+        assert word in caption
+    assert "\x1b" not in printed, "a pipe gets plain text"
+    cells = rows(printed)
+    assert {row[0] for row in cells} == {"ucb1:C=0.17", "ucb1-tuned", "r + 3/(n + 2)"}
+    regrets = [float(row[1]) for row in cells]
+    assert regrets == sorted(regrets)
+    for row, regret in zip(cells, regrets, strict=True):
+        low, high = map(float, row[2].split(" to "))
+        assert low < regret < high
+    assert [len(row) for row in cells] == [3, 4, 4], "only the others have a difference to the best"
+
+
+def test_evaluate_prints_json(tmp_path):
+    printed = answer(FIRST + "| --json", tmp_path)
+    result = json.loads(printed)
+    assert {key: result[key] for key in ("prior", "arms", "horizon", "episodes", "seed")} == {
+        "prior": "bernoulli:alpha=1,beta=1",
+        "arms": 2,
+        "horizon": 100,
+        "episodes": 20_000,
+        "seed": 1,
+    }
+    assert result["method"] == "monte-carlo"
+    names = [policy["policy"] for policy in result["policies"]]
+    assert names == ["ucb1:C=0.17", "ucb1-tuned", "r + 3/(n + 2)"], "the order is the one given"
+    for policy in result["policies"]:
+        assert 0 < policy["standard_error"] < policy["mean_regret"] < 100
+    assert answer(FIRST + "| --json | --threads | 1", tmp_path) == printed
+
+
+def test_the_second_example(tmp_path):
+    result = json.loads(answer(SECOND + "| --json", tmp_path))
+    assert [policy["policy"] for policy in result["policies"]] == ["thompson", "moss"]
+    assert (result["arms"], result["horizon"], result["seed"]) == (2, 50, 0)
+    assert "regret=parent" in result["prior"]
+    printed = answer(SECOND, tmp_path)
+    expected = {policy["policy"]: f"{policy['mean_regret']:.4f}" for policy in result["policies"]}
+    assert {row[0]: row[1] for row in rows(printed)} == expected
+
+
+def test_several_horizons_give_several_results(tmp_path):
+    command = "evaluate | greedy | --horizon | 20 | --horizon | 5 | --episodes | 500"
+    results = json.loads(answer(command + "| --json", tmp_path))["results"]
+    assert [result["horizon"] for result in results] == [20, 5]
+    printed = answer(command, tmp_path)
+    assert re.findall(r"Regret after (\d+) plays", printed) == ["20", "5"]
+
+
+def test_a_policy_may_be_given_twice(tmp_path):
+    printed = answer("evaluate | greedy | ucb1 | greedy | --episodes | 200", tmp_path)
+    assert [row[0] for row in rows(printed)].count("greedy") == 2
+
+
+def test_start_and_runs(tmp_path):
+    command = "evaluate | n - r | --horizon | 1 | --episodes | 200 | --runs | 2 | --json"
+    result = json.loads(answer(command + "| --start | prior-counts", tmp_path))
+    assert result["runs"] == 2
+    assert sum(result["policies"][0]["plays"]) == pytest.approx(1)
+
+
+def test_one_episode_has_no_standard_error(tmp_path):
+    result = json.loads(answer("evaluate | greedy | --episodes | 1 | --json", tmp_path))
+    assert result["policies"][0]["standard_error"] is None
+    assert "nan" not in answer("evaluate | greedy | uniform | --episodes | 1", tmp_path)
+
+
+def test_policies(tmp_path):
+    listed = json.loads(answer("policies | --json", tmp_path))
+    assert [item["name"] for item in listed] == list(CATALOGUE)
+    ucb1 = next(item for item in listed if item["name"] == "ucb1")
+    assert ucb1["formula"] == "r + sqrt(C * ln(t)/n)"
+    assert ucb1["parameters"] == [{"name": "C", "default": 2.0, "rule": "greater than 0"}]
+    printed = answer("policies", tmp_path)
+    for item in listed:
+        line = next(line for line in printed.splitlines() if line.startswith(item["name"] + " "))
+        assert item["formula"] in line
+        assert item["source"] in line
+
+
+def test_priors(tmp_path):
+    listed = json.loads(answer("priors | --json", tmp_path))
+    assert [item["name"] for item in listed] == list(PRIORS)
+    assert listed[0]["parameters"] == {"alpha": 1.0, "beta": 1.0}
+    printed = answer("priors", tmp_path)
+    assert [row[0] for row in rows(printed)][: len(PRIORS)] == list(PRIORS)
+
+
+def test_version_and_help(tmp_path):
+    assert answer("--version", tmp_path).strip() == metabandit.__version__
+    printed = answer("--help", tmp_path)
+    assert all(command in printed for command in ("evaluate", "policies", "priors"))
+    printed = answer("evaluate | --help", tmp_path)
+    assert all(option in printed for option in ("--prior", "--horizon", "--episodes", "--json"))
+
+
+FILES = {
+    "empty-cell.csv": "0.1,0.2\n0.3,\n",
+    "ragged.csv": "0.1,0.2\n0.3\n",
+    "out-of-range.csv": "0.1,0.2\n0.3,1.7\n",
+    "words.csv": "0.1,0.2\n0.3,high\n",
+    "good.csv": "0.1,0.2,0.3\n",
+}
+BAD = [
+    ("nosuch", ["unknown policy 'nosuch'"]),
+    ("uct1", ["unknown policy 'uct1'", "did you mean ucb1"]),
+    ("greedy | --prior | nosuch", ["unknown prior 'nosuch'"]),
+    ("greedy | --prior | bernouli", ["'bernouli'", "did you mean bernoulli"]),
+    ("ucb1:D=1", ["ucb1", "no parameter 'D'"]),
+    ("greedy | --prior | bernoulli:gamma=1", ["bernoulli", "no parameter 'gamma'"]),
+    ("greedy | --prior | table", ["table:path="]),
+    ("greedy | --prior | bernoulli:alpha=0", ["alpha", "greater than 0"]),
+    ("greedy | --prior | bernoulli:alpha=-2", ["alpha", "-2"]),
+    ("greedy | --prior | bernoulli:alpha=1:2:3 | --arms | 2", ["alpha", "3 values for 2 arms"]),
+    ("greedy | --prior | truncated-gaussian:regret=x", ["regret", "'x'"]),
+    ("ucb1:C=abc", ["C of ucb1", "'abc'"]),
+    ("ucb1:C=-1", ["C of ucb1", "greater than 0", "-1"]),
+    ("ucb2:alpha=2", ["alpha of ucb2", "between", "2"]),
+    ("greedy | --arms | 1", ["at least 2", "1"]),
+    ("greedy | --arms | many", ["--arms"]),
+    ("greedy | --arms | 5 | --horizon | 4", ["greedy", "at least 5, not 4"]),
+    ("ucb2 | --arms | 5 | --horizon | 4", ["ucb2", "at least 5, not 4"]),
+    ("uniform | --horizon | 0", ["horizon", "at least 1, not 0"]),
+    ("greedy | --episodes | 0", ["episodes", "at least 1, not 0"]),
+    ("greedy | --episodes | -5", ["episodes", "at least 1, not -5"]),
+    ("greedy | --episodes | 10 | --runs | 3", ["(10)", "(3)"]),
+    ("greedy | --seed | -1", ["seed", "-1"]),
+    ("greedy | --threads | 0", ["threads", "at least 1, not 0"]),
+    ("greedy | --start | never", ["'never'", "each-once"]),
+    ("r + 3/(n + 2", ["r + 3/(n + 2\n", "at character 13", "^"]),
+    ("r + + * 2", ["'*'", "at character 7"]),
+    ("r + speed", ["unknown variable 'speed'", "at character 5"]),
+    ("sqr(n) + r", ["unknown function 'sqr'", "did you mean sqrt"]),
+    ("greedy | --prior | table:path=empty-cell.csv", ["empty-cell.csv", "line 2, column 2"]),
+    ("greedy | --prior | table:path=ragged.csv", ["ragged.csv", "line 2"]),
+    ("greedy | --prior | table:path=out-of-range.csv", ["out-of-range.csv", "line 2", "1.7"]),
+    ("greedy | --prior | table:path=words.csv", ["words.csv", "line 2, column 2", "'high'"]),
+    ("greedy | --prior | table:path=good.csv | --arms | 2", ["good.csv", "3 columns", "not 2"]),
+    ("greedy | --prior | table:path=nowhere.csv", ["nowhere.csv", "does not exist"]),
+    ("nowhere.json", ["nowhere.json", "does not exist"]),
+    ("1/s", ["index of 1/s ", "infinite", "n=1", "r=", "t=2"]),
+    ("ln(r - 2)", ["index of ln(r - 2) ", "not a number", "n=1", "r=", "t=2"]),
+    ("ucb1 | r/(t - 5) | --arms | 3", ["index of r/(t - 5) ", "n=", "r=", "t=5"]),
+    ("kl-ucb | --prior | gaussian", ["index of kl-ucb ", "not a number", "n=", "r=", "t="]),
+]
+
+
+@pytest.mark.parametrize(("command", "words"), BAD, ids=[command for command, _ in BAD])
+def test_bad_input_is_refused_with_a_message(command, words, tmp_path):
+    for name, content in FILES.items():
+        (tmp_path / name).write_text(content)
+    done = run("evaluate | " + command + " | --json", tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    assert [word for word in words if word not in done.stderr] == []
+
+
+@pytest.mark.parametrize("command", ["nosuch", "evaluate", "evaluate | greedy | --nosuch"])
+def test_bad_commands_are_refused(command, tmp_path):
+    done = run(command, tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    assert "Usage" in done.stderr
