@@ -12,6 +12,7 @@ from typing import Any
 import numba
 import numpy as np
 
+from metabandit.kernels.choose import TIE
 from metabandit.kernels.random import (
     TIE_STREAM,
     WEYL,
@@ -20,8 +21,8 @@ from metabandit.kernels.random import (
     noise_bits,
     slot_word,
 )
-from metabandit.kernels.simulate import MOST_LANES as LANES
-from metabandit.kernels.simulate import STRIDE, TIE
+from metabandit.kernels.rows import MOST_LANES as LANES
+from metabandit.kernels.rows import STRIDE
 
 # The flags of metabandit.kernels.jit, but nothing is kept on disk: numba would not notice that a
 # function of another file has changed.

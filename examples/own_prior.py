@@ -20,9 +20,7 @@ class SimilarVariants(mb.Prior):
 
     def draw(self, rng: np.random.Generator, problems: int) -> np.ndarray:
         base = rng.beta(2.0, 30.0, (problems, 1))
-        rates = rng.beta(
-            self.closeness * base, self.closeness * (1 - base), (problems, self.arms)
-        )
+        rates = rng.beta(self.closeness * base, self.closeness * (1 - base), (problems, self.arms))
         return rates[..., None]
 
     def __str__(self) -> str:

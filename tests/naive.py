@@ -93,7 +93,9 @@ def _apply(name: str, values: list[float]) -> float:
             "divide": lambda: x64 / y64,
             "invert": lambda: 1.0 / x64,
             "negate": lambda: -x64,
-            "power": lambda: x64 * x64 if y == 2.0 else np.exp(y64 * np.log(x64)),
+            "power": lambda: (
+                x64 * x64 if y == 2.0 else 1.0 if y == 0.0 else np.exp(y64 * np.log(x64))
+            ),
             "min": lambda: min(x, y),
             "max": lambda: max(x, y),
             "sqrt": lambda: np.sqrt(x64),

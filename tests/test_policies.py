@@ -108,7 +108,7 @@ def test_expressions_are_policies(text):
 def test_index_policy_with_parameters():
     made = mb.IndexPolicy("r + C/(n + d)", parameters={"C": 3, "d": -0.5})
     assert made.formula == "r + 3/(n + -0.5)"
-    assert made.latex == r"\bar{r}_k + \frac{3}{n_k + -0.5}"
+    assert made.latex == r"\bar{r}_k + \frac{3}{n_k + \left(-0.5\right)}"
     assert mb.IndexPolicy(parse("r*C", parameters=None), parameters={"C": 2}).formula == "r * 2"
     with pytest.raises(mb.InputError, match="'d'"):
         mb.IndexPolicy("r + C/(n + d)", parameters={"C": 3})

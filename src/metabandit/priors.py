@@ -17,7 +17,7 @@ import numpy as np
 
 from .errors import InputError, nearest
 from .families import BERNOULLI, BETA, GAUSSIAN, Array, Family, truncated_gaussian_family
-from .settings import check_keys, read_number, read_settings
+from .settings import check_keys, check_whole, read_number, read_settings, write_number
 
 
 class Prior(ABC):
@@ -49,11 +49,7 @@ class Prior(ABC):
 
 
 def _check_arms(arms: object) -> int:
-    if not isinstance(arms, int) or arms < 2:
-        raise InputError(
-            f"a problem has at least 2 arms, not {arms!r}; set arms (--arms) to 2 or more"
-        )
-    return arms
+    return check_whole(arms, "the number of arms (--arms)", 2)
 
 
 def _positive(value: float, what: str) -> float:
@@ -64,8 +60,7 @@ def _positive(value: float, what: str) -> float:
 
 
 def _per_arm(value: float | Sequence[float], arms: int, what: str) -> tuple[float, ...]:
-    values = [value] if isinstance(value, (int, float, str)) else list(value)
-    numbers = tuple(_positive(item, what) for item in values)
+    numbers = tuple(_positive(item, what) for item in np.atleast_1d(value))
     if len(numbers) == 1:
         return numbers * arms
     if len(numbers) != arms:
@@ -75,7 +70,7 @@ def _per_arm(value: float | Sequence[float], arms: int, what: str) -> tuple[floa
 
 def _write(values: Sequence[float]) -> str:
     same = len(set(values)) == 1
-    return ":".join(f"{value:g}" for value in (values[:1] if same else values))
+    return ":".join(write_number(value) for value in (values[:1] if same else values))
 
 
 def _draw_beta(
@@ -194,9 +189,9 @@ class TruncatedGaussian(Prior):
 
     def __str__(self) -> str:
         return (
-            f"truncated-gaussian:low={self.low:g},high={self.high:g},mean_low={self.mean_low:g},"
-            f"mean_high={self.mean_high:g},deviation_low={self.deviation_low:g},"
-            f"deviation_high={self.deviation_high:g},regret={self.regret}"
+            f"truncated-gaussian:low={write_number(self.low)},high={write_number(self.high)},mean_low={write_number(self.mean_low)},"
+            f"mean_high={write_number(self.mean_high)},deviation_low={write_number(self.deviation_low)},"
+            f"deviation_high={write_number(self.deviation_high)},regret={self.regret}"
         )
 
 
@@ -218,7 +213,7 @@ class Gaussian(Prior):
         return np.stack([means, np.full_like(means, self.noise)], axis=-1)
 
     def __str__(self) -> str:
-        return f"gaussian:mean={self.mean:g},spread={self.spread:g},noise={self.noise:g}"
+        return f"gaussian:mean={write_number(self.mean)},spread={write_number(self.spread)},noise={write_number(self.noise)}"
 
 
 class BetaRewards(Prior):
@@ -247,7 +242,7 @@ class BetaRewards(Prior):
     def __str__(self) -> str:
         return (
             f"beta:alpha={_write(self.alpha)},beta={_write(self.beta)},"
-            f"concentration={self.concentration:g}"
+            f"concentration={write_number(self.concentration)}"
         )
 
 
@@ -297,8 +292,8 @@ class Table(Prior):
         return means[..., None]
 
     def __str__(self) -> str:
-        extra = {"gaussian": f",noise={self.noise:g}"}
-        extra["beta"] = f",concentration={self.concentration:g}"
+        extra = {"gaussian": f",noise={write_number(self.noise)}"}
+        extra["beta"] = f",concentration={write_number(self.concentration)}"
         name = self.family.name
         return f"table:path={self.path},family={name}{extra.get(name, '')}"
 
@@ -311,6 +306,13 @@ def _is_number(cell: str) -> bool:
     return True
 
 
+def _read_cells(path: Path, content: str) -> list[list[str]]:
+    try:
+        return list(csv.reader(content.splitlines()))
+    except csv.Error as error:
+        raise InputError(f"the file {path} is no CSV file: {error}") from None
+
+
 def _read_means(path: Path, family: Family) -> Array:
     try:
         content = path.read_text(encoding="utf-8-sig")
@@ -321,7 +323,7 @@ def _read_means(path: Path, family: Family) -> Array:
     rows: list[list[float]] = []
     width = 0
     low, high = family.support
-    for number, cells in enumerate(csv.reader(content.splitlines()), start=1):
+    for number, cells in enumerate(_read_cells(path, content), start=1):
         if not any(cell.strip() for cell in cells):
             continue
         if not width:

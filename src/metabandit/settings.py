@@ -43,6 +43,11 @@ def read_number(value: str | float, what: str) -> float:
     return number
 
 
+def write_number(value: float) -> str:
+    """The shortest text that reads back as the same number."""
+    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
+
+
 def check_whole(value: object, what: str, least: int) -> int:
     """A whole number that is at least `least`, or an error that names it."""
     if isinstance(value, bool) or (not isinstance(value, int) and not hasattr(value, "__index__")):

@@ -47,7 +47,7 @@ class IndexFault(InputError):
         n, r, s, t, value = state
         self.policy = policy
         self.state = {"n": n, "r": r, "s": s, "t": t}
-        kind = "not a number" if value != value else "infinite"
+        kind = "not a number" if value != value else "infinite or too large for float32"
         super().__init__(
             f"the index of {policy} is {kind} where an arm has n={n:g}, r={r:.6g}, s={s:.6g} "
             f"at t={t:g}; an index must be a finite number wherever play can lead, so guard "
@@ -295,7 +295,9 @@ def evaluate(
     episodes = check_whole(episodes, "the number of episodes", 1)
     runs = check_whole(runs, "the number of runs a problem", 1)
     seed = check_whole(seed, "the seed", 0)
-    threads = check_whole(threads or os.cpu_count() or 1, "the number of threads", 1)
+    threads = check_whole(
+        (os.cpu_count() or 1) if threads is None else threads, "the number of threads", 1
+    )
     if seed >= 2**63:
         raise InputError(f"the seed must be less than 2^63, not {seed}")
     if episodes % runs:

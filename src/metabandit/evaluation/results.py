@@ -22,7 +22,7 @@ from ..tables import text_table
 NORMAL_95 = 1.959963984540054
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Evaluation:
     """The result of one policy.
 
@@ -90,7 +90,7 @@ class Difference:
         return low > 0.0 or high < 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Comparison(Sequence[Evaluation]):
     """The evaluations of several policies on the same problems, in the order given."""
 
@@ -127,7 +127,7 @@ class Comparison(Sequence[Evaluation]):
         i, j = self._position(first), self._position(second)
         mean = self.evaluations[i].mean_regret - self.evaluations[j].mean_regret
         c = self.covariance
-        variance = max(c[i, i] + c[j, j] - 2.0 * c[i, j], 0.0)
+        variance = float(np.maximum(c[i, i] + c[j, j] - 2.0 * c[i, j], 0.0))
         problems = self.episodes // self.runs
         return Difference(mean, math.sqrt(variance / problems))
 
@@ -144,7 +144,9 @@ class Comparison(Sequence[Evaluation]):
                 self.evaluations.index(evaluation), self.evaluations.index(ranking[0])
             )
             low, high = evaluation.interval
-            apart = f"+{difference.mean:.4g} ± {NORMAL_95 * difference.standard_error:.2g}"
+            apart = f"+{difference.mean:.4g}"
+            if math.isfinite(difference.standard_error):
+                apart += f" ± {NORMAL_95 * difference.standard_error:.2g}"
             rows.append(
                 {
                     "policy": evaluation.policy,

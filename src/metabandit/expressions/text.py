@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import NoReturn
 
 from ..errors import InputError, nearest
@@ -13,7 +15,8 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)"
     r"|(?P<name>[A-Za-z_]\w*)|(?P<symbol>\*\*|[-+*/^(),]))"
 )
-_DEEPEST = 100
+_DEEPEST = 50
+_LONGEST = 200
 
 
 class ExpressionError(InputError):
@@ -22,9 +25,8 @@ class ExpressionError(InputError):
     def __init__(self, problem: str, expression: str, position: int) -> None:
         self.expression = expression
         self.position = position
-        super().__init__(
-            f"{problem}, at character {position + 1}:\n  {expression}\n  {' ' * position}^"
-        )
+        shown = "".join(" " if character.isspace() else character for character in expression)
+        super().__init__(f"{problem}, at character {position + 1}:\n  {shown}\n  {' ' * position}^")
 
 
 class _Reader:
@@ -62,20 +64,36 @@ class _Reader:
             _, value, position = self.tokens[self.next]
             self.fail(f"expected {symbol!r} {purpose}, found {value or 'the end'!r}", position)
 
-    def sum(self) -> Tree:
+    @contextmanager
+    def deeper(self) -> Iterator[None]:
+        """Trees are walked by recursion, so their depth must have a limit."""
         self.depth += 1
         if self.depth > _DEEPEST:
             self.fail(f"nested more than {_DEEPEST} deep", self.tokens[self.next][2])
-        tree = self.product()
-        while symbol := self.accept("+", "-"):
-            tree = Apply("add" if symbol == "+" else "subtract", (tree, self.product()))
+        yield
         self.depth -= 1
-        return tree
+
+    def chain(
+        self, symbols: tuple[str, str], part: Callable[[], Tree]
+    ) -> Iterator[tuple[str, Tree]]:
+        """What follows the first operand in a sum or product: symbol and operand."""
+        for _ in range(_LONGEST):
+            symbol = self.accept(*symbols)
+            if not symbol:
+                return
+            yield symbol, part()
+        self.fail(f"more than {_LONGEST} operands in a row", self.tokens[self.next][2])
+
+    def sum(self) -> Tree:
+        with self.deeper():
+            tree = self.product()
+            for symbol, right in self.chain(("+", "-"), self.product):
+                tree = Apply("add" if symbol == "+" else "subtract", (tree, right))
+            return tree
 
     def product(self) -> Tree:
         tree = self.sign()
-        while symbol := self.accept("*", "/"):
-            right = self.sign()
+        for symbol, right in self.chain(("*", "/"), self.sign):
             if symbol == "*":
                 tree = Apply("multiply", (tree, right))
             elif tree == Constant(1.0):
@@ -94,7 +112,8 @@ class _Reader:
     def power(self) -> Tree:
         base = self.atom()
         if self.accept("^", "**"):
-            return Apply("power", (base, self.sign()))
+            with self.deeper():
+                return Apply("power", (base, self.sign()))
         return base
 
     def atom(self) -> Tree:

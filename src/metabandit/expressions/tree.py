@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ..settings import write_number
 from .operators import ATOM, OPERATORS, VARIABLE_LATEX, VARIABLES
 
 
@@ -31,11 +32,6 @@ class Apply:
 
 
 Tree = Constant | Name | Apply
-
-
-def number(value: float) -> str:
-    """The shortest text that reads back as the same number."""
-    return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
 
 
 def length(tree: Tree) -> int:
@@ -81,7 +77,7 @@ def _precedence(tree: Tree) -> int:
 def text(tree: Tree) -> str:
     """The expression as a person writes it; `parse` reads it back as the same tree."""
     if isinstance(tree, Constant):
-        return number(tree.value)
+        return write_number(tree.value)
     if isinstance(tree, Name):
         return tree.name
     operator = OPERATORS[tree.operator]
@@ -107,23 +103,28 @@ def text(tree: Tree) -> str:
 def latex(tree: Tree) -> str:
     """The expression as LaTeX, for mathematics mode."""
     if isinstance(tree, Constant):
-        return number(tree.value)
+        mantissa, e, exponent = write_number(tree.value).partition("e")
+        return rf"{mantissa} \cdot 10^{{{int(exponent)}}}" if e else mantissa
     if isinstance(tree, Name):
         if tree.name in VARIABLE_LATEX:
             return VARIABLE_LATEX[tree.name]
         return tree.name if len(tree.name) == 1 else rf"\mathrm{{{tree.name}}}".replace("_", r"\_")
     operator = OPERATORS[tree.operator]
     parts = [latex(operand) for operand in tree.operands]
-    if operator.symbol and operator.name not in ("divide", "invert"):
-        for position, operand in enumerate(tree.operands):
-            level = operator.precedence + (position if len(parts) == 2 else 0)
-            if isinstance(operand, Apply) and operand.operator in ("divide", "invert"):
-                # A fraction has its own bars; only as a base does it need parentheses.
-                inside = operator.name == "power" and position == 0
-            else:
-                inside = _precedence(operand) < level and not (
-                    operator.name == "power" and position == 1
-                )
-            if inside:
-                parts[position] = rf"\left({parts[position]}\right)"
+    if not operator.symbol or operator.name in ("divide", "invert"):
+        return operator.latex.format(*parts)
+    for position, operand in enumerate(tree.operands):
+        level = operator.precedence + (position if len(parts) == 2 else 1)
+        if isinstance(operand, Apply) and operand.operator in ("divide", "invert"):
+            # A fraction has its own bars; only as a base does it need parentheses.
+            inside = operator.name == "power" and position == 0
+        elif operator.name == "power":
+            inside = position == 0 and isinstance(operand, Apply)
+        else:
+            negative = isinstance(operand, Apply) and operand.operator == "negate"
+            inside = _precedence(operand) < level or (negative and position == 1)
+        if inside:
+            parts[position] = rf"\left({parts[position]}\right)"
+    if operator.name == "multiply" and parts[1][0].isdigit():
+        return rf"{parts[0]} \cdot {parts[1]}"
     return operator.latex.format(*parts)

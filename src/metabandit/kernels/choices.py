@@ -87,13 +87,14 @@ def ucb2(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
     """UCB2 (Auer et al. 2002): the arm of the best index is played for an epoch of tau(r+1) - tau(r).
 
     Epochs with the same tau make a level: all but the last have length zero. Parameters: alpha,
-    then for each level its tau and how many of its epochs have length zero. Memory rows: the level
-    of each arm, how many empty epochs of that level it went through, the current arm, how often it
-    is still to be played. An empty epoch is skipped at once and the choice made again: without a
-    tie it falls on the same arm, for tau and so the index is the same all through a level.
+    then for each level tau, ln tau and how many of its epochs have length zero. Memory rows: the
+    level of each arm, how many empty epochs of that level it went through, the current arm, how
+    often it is still to be played. An empty epoch is skipped at once and the choice made again:
+    without a tie it falls on the same arm, for tau and so the index is the same all through a level.
     """
     arms = sums.shape[0]
     base = 1.0 + parameters[0]
+    ln_t = np.log(t)
     values = np.empty(arms)
     for i in range(chosen.shape[0]):
         if memory[2 * arms + 1, i] > f32(0):
@@ -101,20 +102,20 @@ def ucb2(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
             chosen[i] = u32(memory[2 * arms, i])
             continue
         for k in range(arms):
-            tau = parameters[1 + 2 * np.int64(memory[k, i])]
-            bonus = base * (1.0 + np.log(t / tau)) / (2.0 * tau)
+            level = 1 + 3 * np.int64(memory[k, i])
+            bonus = base * (1.0 + ln_t - parameters[level + 1]) / (2.0 * parameters[level])
             values[k] = np.float64(sums[k, 0, i]) / np.float64(stats[k, N, i]) + np.sqrt(bonus)
         arm, tied = _best(values, keys[i], step)
         attempt = step
-        while tied and memory[arms + arm, i] < parameters[2 + 2 * np.int64(memory[arm, i])]:
+        while tied and memory[arms + arm, i] < parameters[3 + 3 * np.int64(memory[arm, i])]:
             memory[arms + arm, i] += f32(1)
             attempt += horizon
             arm, _ = _best(values, keys[i], attempt)
-        level = np.int64(memory[arm, i])
-        memory[arm, i] = f32(level + 1)
+        level = 1 + 3 * np.int64(memory[arm, i])
+        memory[arm, i] += f32(1)
         memory[arms + arm, i] = f32(0)
         memory[2 * arms, i] = f32(arm)
-        memory[2 * arms + 1, i] = f32(parameters[3 + 2 * level] - parameters[1 + 2 * level] - 1.0)
+        memory[2 * arms + 1, i] = f32(parameters[level + 3] - parameters[level] - 1.0)
         chosen[i] = u32(arm)
 
 

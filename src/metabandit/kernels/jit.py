@@ -7,10 +7,33 @@ vector has.
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+from pathlib import Path
 from typing import Any
 
 import numba
 from numba import types
+
+
+def _forget_stale_code() -> None:
+    """Empty the cache beside these files if any of them has changed.
+
+    numba looks at the file of a kernel, not at the files of the functions inside it.
+    """
+    folder = Path(__file__).parent
+    sources = b"".join(path.read_bytes() for path in sorted(folder.glob("*.py")))
+    digest = hashlib.sha256(sources).hexdigest()
+    stamp = folder / "__pycache__" / "kernels.sha256"
+    with contextlib.suppress(OSError):  # a folder that cannot be written has no cache either
+        if stamp.exists() and stamp.read_text() == digest:
+            return
+        for path in stamp.parent.glob("*.nb[ic]"):
+            path.unlink(missing_ok=True)
+        stamp.write_text(digest)
+
+
+_forget_stale_code()
 
 _FLAGS: dict[str, Any] = {
     "nopython": True,

@@ -118,8 +118,11 @@ def _invert(a, out):
 
 @jit
 def _power(a, b, out):
+    one = out.dtype.type(1)
+    zero = out.dtype.type(0)
     for i in range(out.shape[0]):
-        out[i] = exp(b[i] * ln(a[i]))
+        value = exp(b[i] * ln(a[i]))
+        out[i] = one if b[i] == zero else value
 
 
 @jit
@@ -240,7 +243,7 @@ def run_step(code, scalars):
         elif operation == op.EXP:
             value = np.exp(a)
         elif operation == op.POWER:
-            value = np.exp(b * np.log(a))
+            value = np.exp(b * np.log(a)) if b != 0.0 else 1.0
         elif operation == op.KL_UPPER:
             value = kl_upper64(a, b)
         elif operation == op.BETA_QUANTILE:

@@ -2,9 +2,8 @@
 
 An episode is a lane. A block of lanes plays step t together: the machine computes the index of
 each arm (or a `decide` function names the arm), the best arm is chosen, a reward is drawn, and the
-arm's statistics are updated. Rows are STRIDE apart in flat arrays: with the stride a constant the
-compiler sees that rows do not overlap, and vectorises the loops. For the same reason the loops for
-two arms select by masks and never store under a condition; for more arms they go by the lane's arm.
+arm's statistics are updated. Two arms have loops of their own, which select by masks and so are
+vectorised; for more arms the loops go by the lane's arm.
 
 Regret needs nothing at each step: it is the sum over arms of plays times gap, at the checkpoints.
 
@@ -18,15 +17,13 @@ from collections import namedtuple
 
 import numpy as np
 
-from .jit import jit, lane
+from .choose import choose, choose_of_two
+from .jit import jit
 from .machine import SCRATCH, run_lanes, run_step, spread_scalars
-from .random import TIE_STREAM, WEYL, below, draw_bits, episode_bits, noise_bits, slot_word, unit
+from .random import WEYL, draw_bits, episode_bits, slot_word, unit
+from .rows import STRIDE, all_below, all_finite, blend, f32, u32
+from .statistics import copy_of_two, deviate, deviate_two, deviation, update, update_two
 
-MOST_LANES = 512
-# Not a power of two: rows 2048 bytes apart would compete for the same lines of the cache.
-STRIDE = 528
-# Indices closer than this, relative to their size, are ties: some twenty roundings of float32.
-TIE = np.float32(2e-6)
 # What became of a simulation.
 DONE = 0
 INDEX_NOT_FINITE = 1
@@ -49,140 +46,6 @@ counts: float64[3, arms], the pseudo-plays, their reward sum and their sum of sq
 by_index: whether the machine decides; otherwise `decide` does, with `parameters` and so many
 rows of `memory`
 """
-
-f32 = np.float32
-i32 = np.int32
-u32 = np.uint32
-NO_ARM = np.uint32(0xFFFFFFFF)
-
-
-@lane
-def _tied(a, b):
-    return abs(a - b) <= TIE * max(abs(a), abs(b))
-
-
-@lane
-def _bits(x):
-    return np.float32(x).view(np.uint32)
-
-
-@lane
-def _blend(kept, new, mask):
-    """`new` where the mask's bits are set, else `kept`. Bits, because a conditional store is slow."""
-    return np.uint32(u32(_bits(kept) & u32(~mask)) | u32(_bits(new) & mask)).view(np.float32)
-
-
-@jit
-def _choose_of_two(file, row, keys, step, chosen, lanes):
-    """The better of two index rows in each lane, ties at random; false if an index is not finite."""
-    first = file[row * STRIDE : row * STRIDE + lanes]
-    second = file[(row + 1) * STRIDE : (row + 1) * STRIDE + lanes]
-    wrong = u32(0)
-    for i in range(lanes):
-        x = first[i]
-        y = second[i]
-        better = u32(1) if y > x else u32(0)
-        coin = u32(noise_bits(keys[i], step, TIE_STREAM) >> u32(31))
-        chosen[i] = coin if _tied(x, y) else better
-        # A difference is finite only if both are.
-        wrong = u32(wrong | (u32(0) if abs(y - x) < f32(np.inf) else u32(1)))
-    return wrong == u32(0)
-
-
-@jit
-def _row_of(file, row, arm, arms, lanes):
-    """The index row of an arm; arms beyond the last repeat it, which changes no maximum."""
-    start = (row + min(arm, arms - 1)) * STRIDE
-    return file[start : start + lanes]
-
-
-@jit
-def _largest(a, b, c, d, best, check):
-    for i in range(best.shape[0]):
-        old = best[i]
-        new = max(max(a[i], b[i]), max(c[i], d[i]))
-        best[i] = _blend(old, new, u32(u32(0) - (u32(1) if new > old else u32(0))))
-        # Stays zero as long as every index is finite.
-        check[i] += ((a[i] + b[i]) + (c[i] + d[i])) * f32(0)
-
-
-@lane
-def _arm_if(value, best, arm, otherwise):
-    return arm if _tied(value, best) else otherwise
-
-
-@jit
-def _ends(a, b, c, d, arm, last, best, low, high):
-    """The lowest and the highest arm whose index equals the best: two different ones are a tie."""
-    second = min(u32(arm + u32(1)), last)
-    third = min(u32(arm + u32(2)), last)
-    fourth = min(u32(arm + u32(3)), last)
-    for i in range(best.shape[0]):
-        m = best[i]
-        x = min(_arm_if(a[i], m, arm, NO_ARM), _arm_if(b[i], m, second, NO_ARM))
-        y = min(_arm_if(c[i], m, third, NO_ARM), _arm_if(d[i], m, fourth, NO_ARM))
-        low[i] = min(min(x, y), low[i])
-        x = max(_arm_if(a[i], m, arm, u32(0)), _arm_if(b[i], m, second, u32(0)))
-        y = max(_arm_if(c[i], m, third, u32(0)), _arm_if(d[i], m, fourth, u32(0)))
-        high[i] = max(max(x, y), high[i])
-
-
-@jit
-def _all_finite(row):
-    wrong = u32(0)
-    for i in range(row.shape[0]):
-        wrong = u32(wrong | (u32(0) if abs(row[i]) < f32(np.inf) else u32(1)))
-    return wrong == u32(0)
-
-
-@jit
-def _all_below(row, limit):
-    largest = u32(0)
-    for i in range(row.shape[0]):
-        largest = max(largest, row[i])
-    return largest < limit
-
-
-@jit
-def _all_zero(row):
-    wrong = u32(0)
-    for i in range(row.shape[0]):
-        wrong = u32(wrong | (u32(0) if row[i] == f32(0) else u32(1)))
-    return wrong == u32(0)
-
-
-@jit
-def _choose(file, row, arms, best, check, low, tied, keys, step, chosen, lanes):
-    """The best of the index rows in each lane, ties at random; false if an index is not finite.
-
-    Two passes over the rows, four at a time: the largest index, then the arms that have it.
-    """
-    best[:] = f32(-np.inf)
-    check[:] = f32(0)
-    low[:] = NO_ARM
-    chosen[:] = u32(0)
-    for arm in range(0, arms, 4):
-        a = _row_of(file, row, arm, arms, lanes)
-        b = _row_of(file, row, arm + 1, arms, lanes)
-        c = _row_of(file, row, arm + 2, arms, lanes)
-        d = _row_of(file, row, arm + 3, arms, lanes)
-        _largest(a, b, c, d, best, check)
-    if not _all_zero(check):
-        return False
-    for arm in range(0, arms, 4):
-        a = _row_of(file, row, arm, arms, lanes)
-        b = _row_of(file, row, arm + 1, arms, lanes)
-        c = _row_of(file, row, arm + 2, arms, lanes)
-        d = _row_of(file, row, arm + 3, arms, lanes)
-        _ends(a, b, c, d, u32(arm), u32(arms - 1), best, low, chosen)
-    for i in range(lanes):
-        if low[i] != chosen[i]:
-            ties = 0
-            for arm in range(low[i], chosen[i] + 1):
-                tied[ties] = arm
-                ties += 1 if _tied(file[(row + arm) * STRIDE + i], best[i]) else 0
-            chosen[i] = tied[below(noise_bits(keys[i], step, TIE_STREAM), ties)]
-    return True
 
 
 @jit
@@ -220,101 +83,6 @@ def _pick(words, parameters, width, keys, chosen, word, uniform, picked, lanes):
 
 
 @jit
-def _update_two(file, sums, reward, chosen, lanes):
-    """Two arms: count the rewards."""
-    for i in range(lanes):
-        one = f32(i32(chosen[i]))
-        zero = f32(1) - one
-        mask = u32(u32(0) - chosen[i])
-        x = reward[i]
-        n0 = file[i] + zero
-        n1 = file[3 * STRIDE + i] + one
-        s0 = sums[i] + x * zero
-        s1 = sums[2 * STRIDE + i] + x * one
-        n = n1 if chosen[i] != u32(0) else n0
-        s = s1 if chosen[i] != u32(0) else s0
-        r = s / n
-        file[i] = n0
-        file[3 * STRIDE + i] = n1
-        sums[i] = s0
-        sums[2 * STRIDE + i] = s1
-        file[STRIDE + i] = _blend(r, file[STRIDE + i], mask)
-        file[4 * STRIDE + i] = _blend(file[4 * STRIDE + i], r, mask)
-
-
-@jit
-def _copy_of_two(file, row, target, chosen, lanes):
-    """Two arms: a statistic (0: n, 1: r) of the arm that each lane plays, to another row."""
-    first = file[row * STRIDE : row * STRIDE + lanes]
-    second = file[(3 + row) * STRIDE : (3 + row) * STRIDE + lanes]
-    copy = file[target * STRIDE : target * STRIDE + lanes]
-    for i in range(lanes):
-        copy[i] = _blend(first[i], second[i], u32(u32(0) - chosen[i]))
-
-
-@jit
-def _update(file, sums, arms, reward, chosen, lanes):
-    """Any number of arms: the same by the lane's arm; the last slot takes the new n and r."""
-    slot = 3 * arms * STRIDE
-    for i in range(lanes):
-        arm = np.int64(chosen[i])
-        at = 3 * arm * STRIDE + i
-        n = file[at] + f32(1)
-        s = sums[2 * arm * STRIDE + i] + reward[i]
-        file[at] = n
-        sums[2 * arm * STRIDE + i] = s
-        file[slot + i] = n
-        file[slot + 2 * STRIDE + i] = file[at + STRIDE]
-        file[at + STRIDE] = s / n
-        file[slot + STRIDE + i] = s / n
-
-
-@lane
-def _deviation(n, square_sum, mean, binary):
-    variance = square_sum / n - mean * mean if binary else square_sum / n
-    return np.sqrt(max(variance, f32(0)))
-
-
-@jit
-def _deviate(file, sums, arms, reward, chosen, binary, lanes):
-    """The standard deviation of the arm just played.
-
-    Rewards of 0 and 1: from sums, which are exact, so that arms with equal counts have equal
-    indices. Others: the sum of squared deviations, by Welford's update, which does not cancel.
-    """
-    slot = 3 * arms * STRIDE
-    for i in range(lanes):
-        arm = np.int64(chosen[i])
-        x = reward[i]
-        mean = file[slot + STRIDE + i]
-        squares = sums[(2 * arm + 1) * STRIDE + i]
-        squares += x * x if binary else (x - file[slot + 2 * STRIDE + i]) * (x - mean)
-        sums[(2 * arm + 1) * STRIDE + i] = squares
-        s = _deviation(file[slot + i], squares, mean, binary)
-        file[slot + 2 * STRIDE + i] = s
-        file[(3 * arm + 2) * STRIDE + i] = s
-
-
-@jit
-def _deviate_two(file, sums, reward, chosen, binary, lanes):
-    """Two arms: the same by masks."""
-    for i in range(lanes):
-        mask = u32(u32(0) - chosen[i])
-        x = reward[i]
-        mean = file[7 * STRIDE + i]
-        change = x * x if binary else (x - file[8 * STRIDE + i]) * (x - mean)
-        one = f32(i32(chosen[i]))
-        q0 = sums[STRIDE + i] + change * (f32(1) - one)
-        q1 = sums[3 * STRIDE + i] + change * one
-        sums[STRIDE + i] = q0
-        sums[3 * STRIDE + i] = q1
-        s = _deviation(file[6 * STRIDE + i], q1 if chosen[i] != u32(0) else q0, mean, binary)
-        file[8 * STRIDE + i] = s
-        file[2 * STRIDE + i] = _blend(s, file[2 * STRIDE + i], mask)
-        file[5 * STRIDE + i] = _blend(file[5 * STRIDE + i], s, mask)
-
-
-@jit
 def _begin(run, problems, rule, first, lanes, file, sums, words, keys, parameters, gaps):
     """Set the lanes to the start of episodes first, first + 1, ... of this run."""
     arms = problems.parameters.shape[1]
@@ -340,7 +108,7 @@ def _begin(run, problems, rule, first, lanes, file, sums, words, keys, parameter
         r = total / n if n > f32(0) else f32(0)
         if not problems.binary:
             squares -= total * r
-        s = _deviation(n, squares, r, problems.binary) if n > f32(0) else f32(0)
+        s = deviation(n, squares, r, problems.binary) if n > f32(0) else f32(0)
         for i in range(lanes):
             file[3 * arm * STRIDE + i] = n
             file[(3 * arm + 1) * STRIDE + i] = r
@@ -361,8 +129,8 @@ def _keep_index_of_two(file, chosen, lanes):
     for i in range(lanes):
         mask = u32(u32(0) - chosen[i])
         new = file[11 * STRIDE + i]
-        file[9 * STRIDE + i] = _blend(new, file[9 * STRIDE + i], mask)
-        file[10 * STRIDE + i] = _blend(file[10 * STRIDE + i], new, mask)
+        file[9 * STRIDE + i] = blend(new, file[9 * STRIDE + i], mask)
+        file[10 * STRIDE + i] = blend(file[10 * STRIDE + i], new, mask)
 
 
 @jit
@@ -382,7 +150,8 @@ def _report(file, index, slots, t, lanes, fault):
     for i in range(lanes):
         for j in range(slots.shape[0]):
             value = file[(index + j) * STRIDE + i]
-            if not abs(value) < f32(np.inf):
+            # Beyond this, the difference of two indices may overflow.
+            if not abs(value) < f32(1e38):
                 for v in range(3):
                     fault[v] = file[(slots[j] + v) * STRIDE + i]
                 fault[3] = t
@@ -468,9 +237,9 @@ def simulate(run, problems, rule, program, draw, decide, checkpoints, regret, pl
                     for arm in range(arms):
                         _index(program, file, arm, arm, arms, lanes)
                 if two:
-                    finite = _choose_of_two(file, index, keys, step, chosen, lanes)
+                    finite = choose_of_two(file, index, keys, step, chosen, lanes)
                 else:
-                    finite = _choose(
+                    finite = choose(
                         file, index, arms, best, check, low, tied, keys, step, chosen, lanes
                     )
                 if not finite:
@@ -479,7 +248,7 @@ def simulate(run, problems, rule, program, draw, decide, checkpoints, regret, pl
             else:
                 decide(step, t, run.horizon, stats, totals, memory, rule.parameters, keys, chosen)
 
-                if not _all_below(chosen, u32(arms)):
+                if not all_below(chosen, u32(arms)):
                     fault[3] = t
                     return NO_SUCH_ARM
 
@@ -488,21 +257,21 @@ def simulate(run, problems, rule, program, draw, decide, checkpoints, regret, pl
             else:
                 _pick(words, parameters, width, keys, chosen, low, uniform, picked, lanes)
             draw(uniform, picked, reward)
-            if not problems.binary and not _all_finite(reward):
+            if not problems.binary and not all_finite(reward):
                 return REWARD_NOT_FINITE
             if two:
                 if program.uses_s and not problems.binary:
-                    _copy_of_two(file, 1, 8, chosen, lanes)
-                _update_two(file, sums, reward, chosen, lanes)
+                    copy_of_two(file, 1, 8, chosen, lanes)
+                update_two(file, sums, reward, chosen, lanes)
                 if program.uses_s or not program.varies:
-                    _copy_of_two(file, 0, 6, chosen, lanes)
-                    _copy_of_two(file, 1, 7, chosen, lanes)
+                    copy_of_two(file, 0, 6, chosen, lanes)
+                    copy_of_two(file, 1, 7, chosen, lanes)
                 if program.uses_s:
-                    _deviate_two(file, sums, reward, chosen, problems.binary, lanes)
+                    deviate_two(file, sums, reward, chosen, problems.binary, lanes)
             else:
-                _update(file, sums, arms, reward, chosen, lanes)
+                update(file, sums, arms, reward, chosen, lanes)
                 if program.uses_s:
-                    _deviate(file, sums, arms, reward, chosen, problems.binary, lanes)
+                    deviate(file, sums, arms, reward, chosen, problems.binary, lanes)
 
             if rule.by_index and not program.varies:
                 _index(program, file, arms, arms, arms, lanes)

@@ -51,7 +51,7 @@ def _exp_bounded(x):
 
 @lane
 def ln32(x):
-    """ln x for any float32."""
+    """ln x for float32; subnormal numbers count as zero."""
     value = _ln_positive(x)
     value = value if x < f32(np.inf) else x
     value = value if x >= _TINY else f32(-np.inf)
@@ -60,7 +60,7 @@ def ln32(x):
 
 @lane
 def exp32(x):
-    """exp x for any float32."""
+    """exp x for float32; 0 below -87, infinite above 88."""
     value = _exp_bounded(min(max(x, f32(-87)), f32(88)))
     value = value if x <= f32(88) else f32(np.inf)
     value = value if x >= f32(-87) else f32(0)
@@ -137,7 +137,8 @@ def _kl_step(mean, bound, y, ln_mean, ln_rest):
         rest = (f32(1) - m) * (ln_rest[i] - y[i])
         divergence = max(m * (ln_mean[i] - _ln_positive(max(q, f32(1e-30)))) + rest, f32(0))
         step = f32(2) * (divergence - np.sqrt(b * divergence)) * q / max(q - m, f32(1e-7))
-        y[i] = max(y[i] + step, f32(-80))
+        # Never below the mean itself, where rounding could lead for small bounds.
+        y[i] = max(min(y[i] + step, ln_rest[i]), f32(-80))
 
 
 @jit
@@ -145,6 +146,8 @@ def _kl_finish(mean, bound, y):
     for i in range(y.shape[0]):
         m = mean[i]
         value = max(f32(1) - _exp_bounded(min(y[i], f32(0))), m)
+        # Pinsker's inequality, which is sharp where small bounds leave only rounding.
+        value = min(value, m + np.sqrt(f32(0.5) * max(bound[i], f32(0))))
         value = value if m < f32(1) else f32(1)
         value = value if bound[i] > f32(0) else m
         value = value if bound[i] == bound[i] else bound[i]
@@ -246,11 +249,9 @@ def beta_quantile(p, a, b):
         newton = excess / density if density > 0.0 else np.inf
         curvature = (a - 1.0) / x - (b - 1.0) / (1.0 - x)
         step = newton / (1.0 - 0.5 * min(1.0, max(-1.0, newton * curvature)))
-        following = x - step
-        if not (low < following < high):
-            following = 0.5 * (low + high)
         # Halley's method triples the digits: after a step this small the next changes nothing.
-        if abs(following - x) <= 1e-4 * min(x, 1.0 - x) or following == x:
-            return following
-        x = following
+        if abs(step) <= 1e-5 * min(x, 1.0 - x):
+            return x - step
+        following = x - step
+        x = following if low < following < high else 0.5 * (low + high)
     return x

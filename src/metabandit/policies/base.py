@@ -14,6 +14,7 @@ from ..expressions import Tree, bind, compile_expression, latex, names, parse, t
 from ..expressions.compile import Compiled
 from ..families import Array, compiling
 from ..priors import Prior
+from ..settings import read_number
 from .start import Start
 
 
@@ -35,7 +36,7 @@ class Plan:
 
 
 class Policy(ABC):
-    """A strategy for choosing arms. `name` is its text: `policy(name)` makes it again."""
+    """A strategy for choosing arms; `name` is what tables call it."""
 
     name: str
 
@@ -73,7 +74,10 @@ class IndexPolicy(Policy):
         start: str | Start | None = None,
         name: str | None = None,
     ) -> None:
-        self.parameters = dict(parameters or {})
+        self.parameters = {
+            key: read_number(number, f"the parameter {key}")
+            for key, number in (parameters or {}).items()
+        }
         if isinstance(expression, str):
             expression = parse(expression, parameters=tuple(self.parameters))
         missing = [item for item in names(expression) if item not in self.parameters]

@@ -76,8 +76,10 @@ def _ucb2(name: str, values: Mapping[str, float]) -> KernelPolicy:
     alpha = values["alpha"]
 
     def settle(prior: Prior, horizon: int) -> Kernel:
-        levels = [number for level in epoch_levels(alpha, horizon) for number in level]
-        return Kernel("ucb2", (alpha, *levels), memory=2 * prior.arms + 2)
+        numbers = [alpha]
+        for tau, empty in epoch_levels(alpha, horizon):
+            numbers += [tau, math.log(tau), empty]
+        return Kernel("ucb2", tuple(numbers), memory=2 * prior.arms + 2)
 
     return KernelPolicy(name, settle)
 

@@ -30,7 +30,7 @@ class Parameter:
             return f"between {self.above:g} and {self.below:g}"
         if self.above is not None:
             return f"greater than {self.above:g}"
-        return "any number"
+        return "any number" if self.below is None else f"less than {self.below:g}"
 
     def check(self, value: float, policy: str) -> float:
         """The value, or an error that names the rule."""

@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import InputError, nearest
 from ..families import Array
 from ..priors import Prior
-from ..settings import check_keys, read_number, read_settings
+from ..settings import check_keys, read_number, read_settings, write_number
 
 EACH_ONCE = "each-once"
 PRIOR_COUNTS = "prior-counts"
@@ -91,5 +91,7 @@ class Start:
 
     def __str__(self) -> str:
         values = zip(_KEYS, (self.plays, self.reward_sum, self.square_sum), strict=True)
-        given = ",".join(f"{key}={value:g}" for key, value in values if value is not None)
+        given = ",".join(
+            f"{key}={write_number(value)}" for key, value in values if value is not None
+        )
         return f"{self.kind}:{given}" if given else self.kind
