@@ -14,7 +14,7 @@ from metabandit.expressions import Constant, Name, parse, text
 from metabandit.expressions.compile import compile_expression
 from metabandit.kernels import machine, special
 
-from .test_expressions import DIGITS, trees
+from .test_expressions import DIGITS, listed, trees
 
 f32 = np.float32
 
