@@ -1,0 +1,216 @@
+"""What an evaluation reports: errors by problem, pairs, curves, plays; and what it refuses."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import metabandit as mb
+
+PRIOR = mb.Bernoulli(arms=3)
+PAIR = ["ucb1", "r + 3/(n + 2)"]
+
+
+@pytest.fixture(scope="module")
+def result():
+    return mb.evaluate(PAIR, PRIOR, 40, episodes=30_000, runs=10, seed=4)
+
+
+def test_the_standard_error_is_over_problems(result):
+    for evaluation in result:
+        regret = evaluation.problem_regret.astype(float)
+        assert regret.shape == (3000,)
+        assert evaluation.mean_regret == pytest.approx(regret.mean(), rel=1e-6)
+        expected = regret.std(ddof=1) / math.sqrt(3000)
+        assert evaluation.standard_error == pytest.approx(expected, rel=1e-5)
+        low, high = evaluation.interval
+        assert high - low == pytest.approx(2 * 1.96 * expected, rel=1e-3)
+
+
+def test_runs_average_the_luck_of_a_problem():
+    """More runs of the same problems: less noise in a problem's regret, the same problems."""
+    alone = mb.evaluate("ucb1", PRIOR, 40, episodes=2000, seed=4)[0].problem_regret
+    often = mb.evaluate("ucb1", PRIOR, 40, episodes=200_000, runs=100, seed=4)[0].problem_regret
+    # Both are unbiased for the same 2000 problems, so their mean difference is luck.
+    difference = alone.astype(float) - often
+    assert abs(difference.mean()) < 4 * difference.std() / math.sqrt(2000)
+    assert often.std() < alone.std()
+    assert np.corrcoef(alone, often)[0, 1] > 0.5
+
+
+def test_paired_differences(result):
+    first, second = (evaluation.problem_regret.astype(float) for evaluation in result)
+    difference = result.difference(*PAIR)
+    assert difference.mean == pytest.approx((first - second).mean(), rel=1e-4)
+    expected = (first - second).std(ddof=1) / math.sqrt(3000)
+    assert difference.standard_error == pytest.approx(expected, rel=1e-3)
+    assert difference.significant
+    assert result.difference(0, 0).standard_error == 0.0
+    unpaired = math.hypot(result[0].standard_error, result[1].standard_error)
+    assert difference.standard_error < unpaired
+
+
+def test_curves_and_plays(result):
+    for evaluation in result:
+        assert evaluation.checkpoints[-1] == 40
+        assert evaluation.curve[-1] == evaluation.mean_regret
+        assert (np.diff(evaluation.curve) >= 0).all()
+        assert evaluation.plays.sum() == pytest.approx(40)
+        # Each arm is the best of a third of the problems.
+        assert evaluation.plays == pytest.approx(np.full(3, 40 / 3), rel=0.1)
+
+
+def test_checkpoints_are_points_of_one_curve():
+    every = mb.evaluate("ucb1", PRIOR, 40, episodes=3000, checkpoints=range(1, 41))[0]
+    some = mb.evaluate("ucb1", PRIOR, 40, episodes=3000, checkpoints=[7, 19])[0]
+    assert list(some.checkpoints) == [7, 19, 40]
+    assert some.curve.tolist() == every.curve[[6, 18, 39]].tolist()
+
+
+def test_uniform_play_has_a_known_regret():
+    """T times the expected gap of a random arm: best of K uniform means less 1/2."""
+    for arms in (2, 5, 100):
+        evaluation = mb.evaluate("uniform", mb.Bernoulli(arms=arms), 20, episodes=20_000)[0]
+        expected = 20 * (arms / (arms + 1) - 0.5)
+        assert abs(evaluation.mean_regret - expected) < 4 * evaluation.standard_error
+
+
+def test_prior_counts_need_no_forced_plays():
+    """With a start from the prior even one play can be evaluated: the better prior mean is taken."""
+    prior = mb.Bernoulli(alpha=[8, 1], beta=[2, 1])
+    evaluation = mb.evaluate("r", prior, 1, start="prior-counts", episodes=10_000)[0]
+    assert list(evaluation.plays) == [1.0, 0.0]
+
+
+def test_regret_against_the_parent_or_the_true_mean():
+    parent = mb.evaluate("uniform", mb.TruncatedGaussian(regret="parent"), 10, episodes=50_000)[0]
+    true = mb.evaluate("uniform", mb.TruncatedGaussian(), 10, episodes=50_000)[0]
+    # The parents' means are uniform on [0, 1]: a gap of 1/3 on average.
+    assert abs(parent.mean_regret - 10 / 6) < 4 * parent.standard_error
+    assert true.mean_regret < 0.8 * parent.mean_regret
+
+
+def test_progress_and_plain_data(result):
+    seen = []
+    mb.evaluate("ucb1", PRIOR, 10, episodes=20_000, progress=lambda *done: seen.append(done))
+    assert seen[-1] == (20_000, 20_000)
+    assert len(seen) > 1
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    data = result.to_dict()
+    assert [item["policy"] for item in data["policies"]] == PAIR
+    assert data["prior"] == "bernoulli:alpha=1,beta=1"
+    assert (
+        mb.evaluate("ucb1", PRIOR, 10, episodes=1).to_dict()["policies"][0]["standard_error"]
+        is None
+    )
+
+
+def test_table_is_sorted_and_names_everything(result):
+    lines = result.table().splitlines()
+    assert lines[2].startswith("r + 3/(n + 2)")
+    assert lines[3].startswith("ucb1")
+    with pytest.raises(mb.InputError, match="greedy"):
+        result["greedy"]
+
+
+def test_many_problems_keep_sums_only(monkeypatch):
+    from metabandit.evaluation import montecarlo
+
+    kept = mb.evaluate(PAIR, PRIOR, 10, episodes=20_000)
+    monkeypatch.setattr(montecarlo, "_MOST_KEPT", 1000)
+    sums = mb.evaluate(PAIR, PRIOR, 10, episodes=20_000)
+    assert sums[0].problem_regret is None
+    assert sums.to_dict() == kept.to_dict()
+    assert sums.difference(0, 1) == kept.difference(0, 1)
+
+
+def test_an_index_that_is_not_finite_names_the_state():
+    for arms in (2, 5):
+        with pytest.raises(mb.IndexFault) as caught:
+            mb.evaluate("1/s", mb.Bernoulli(arms=arms), 10, episodes=100)
+        assert caught.value.state["n"] == 1
+        assert caught.value.state["s"] == 0
+        assert caught.value.state["t"] == arms
+    with pytest.raises(mb.IndexFault, match="not a number"):
+        mb.evaluate("ln(r - 2) + 1/t", mb.Bernoulli(), 10, episodes=100)
+
+
+def test_what_a_person_wrote_is_checked():
+    class Wrong(mb.Prior):
+        family = mb.BERNOULLI
+        arms = 2
+
+        def draw(self, rng, problems):
+            return rng.random((problems, 3, 1))
+
+    with pytest.raises(mb.InputError, match=r"shape \(8192, 3, 1\)"):
+        mb.evaluate("ucb1", Wrong(), 10)
+    with pytest.raises(mb.InputError, match="chose an arm that does not exist"):
+        mb.evaluate(mb.ChoicePolicy("lost", lambda n, r, s, t, h, u: 2), PRIOR.__class__(), 10)
+    with pytest.raises(mb.InputError, match="the rule of the policy text cannot be compiled"):
+        mb.evaluate(mb.ChoicePolicy("text", lambda n, r, s, t, h, u: "first"), PRIOR, 10)
+
+    class Endless(mb.Prior):
+        family = mb.Family("endless", ("a",), lambda u, a: math.log(u - 0.5), lambda p: p[..., 0])
+        arms = 2
+
+        def draw(self, rng, problems):
+            return rng.random((problems, 2, 1))
+
+    with pytest.raises(mb.InputError, match="the family endless drew a reward"):
+        mb.evaluate("ucb1", Endless(), 10)
+
+
+def test_a_family_of_ones_own_draws_what_it_says():
+    """Three parameters: the mean reward of an arm, measured by playing it, is the family's mean."""
+
+    class Ramp(mb.Prior):
+        family = mb.Family(
+            "ramp",
+            ("low", "width", "power"),
+            lambda u, p: p[0] + p[1] * u ** p[2],
+            lambda p: p[..., 0] + p[..., 1] / (1 + p[..., 2]),
+            support=(-1.0, 3.0),
+        )
+        arms = 2
+
+        def draw(self, rng, problems):
+            shape = (problems, 2)
+            numbers = [
+                rng.uniform(-1, 1, shape),
+                rng.uniform(1, 2, shape),
+                rng.uniform(0.5, 3, shape),
+            ]
+            return np.stack(numbers, axis=-1)
+
+    # Playing on greedily after many forced plays finds the better arm nearly always.
+    greedy = mb.evaluate("greedy", Ramp(), 200, episodes=4000)[0]
+    uniform = mb.evaluate("uniform", Ramp(), 200, episodes=4000)[0]
+    assert greedy.mean_regret < 0.3 * uniform.mean_regret
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"horizon": 0}, "at least 1, not 0"),
+        ({"horizon": 2.5}, "whole number, not 2.5"),
+        ({"episodes": 0}, "at least 1, not 0"),
+        ({"episodes": 10, "runs": 3}, "multiple of the runs"),
+        ({"runs": 0}, "at least 1, not 0"),
+        ({"seed": -1}, "at least 0, not -1"),
+        ({"seed": 2**63}, "less than 2"),
+        ({"threads": 0}, "at least 1, not 0"),
+        ({"lanes": 100}, "multiple of 64"),
+        ({"checkpoints": [0, 5]}, "between 1 and the horizon"),
+        ({"checkpoints": [50]}, "between 1 and the horizon"),
+        ({"policies": []}, "no policy"),
+        ({"policies": [3]}, "not 3"),
+        ({"prior": "bernoulli"}, "must be a Prior"),
+    ],
+)
+def test_bad_settings_are_refused(options, words):
+    settings = {"policies": "ucb1", "prior": PRIOR, "horizon": 20, **options}
+    with pytest.raises(mb.InputError, match=words):
+        mb.evaluate(**settings)
