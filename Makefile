@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench table1 clean
+.PHONY: demo test lint bench table1 picture clean
 
 .venv/made:
 	$(PYTHON) -m venv .venv
@@ -41,6 +41,10 @@ bench: .venv/bench
 # The generic rows of the paper's Table 1 at full scale.
 table1: .venv/run
 	$(BIN)/python benchmarks/table1.py
+
+# The picture of the README.
+picture: .venv/bench
+	$(BIN)/python benchmarks/picture.py docs/regret.svg
 
 clean:
 	rm -rf .venv build dist

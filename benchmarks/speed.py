@@ -144,8 +144,8 @@ def peer(name: str, episodes: int, simulator: Any, same_as: str | None, group: s
 def contenders(quick: bool) -> dict[str, Contender]:
     ucb1, kl, ten = "metabandit: ucb1", "metabandit: kl-ucb", "metabandit: ucb1, K=10"
     made = [
-        ours("ucb1", 200_000),
-        ours("r + 3/(n + 2)", 200_000),
+        ours("ucb1", 100_000),
+        ours("r + 3/(n + 2)", 100_000),
         ours("kl-ucb", 40_000),
         ours("thompson", 20_000),
         ours("ucb1", 20_000, arms=10),
@@ -155,9 +155,9 @@ def contenders(quick: bool) -> dict[str, Contender]:
         peer("numba, scalar: UCB1", 40_000, peers.scalar_ucb1, ucb1),
         peer("numba, scalar: KL-UCB", 2_000, peers.scalar_kl_ucb, kl),
         peer("river: UCB(delta=1)", 200, river_ucb1, ucb1),
-        peer("by hand: UCB1", 400_000, peers.hand_ucb1, ucb1),
-        peer("by hand: UCB1, rearranged", 400_000, peers.hand_ucb1_rearranged, ucb1),
-        peer("draws only", 400_000, peers.draws_only, None, LIMIT),
+        peer("by hand: UCB1", 100_000, peers.hand_ucb1, ucb1),
+        peer("by hand: UCB1, rearranged", 100_000, peers.hand_ucb1_rearranged, ucb1),
+        peer("draws only", 200_000, peers.draws_only, None, LIMIT),
     ]
     for contender in made:
         contender.play(100)  # compile
