@@ -32,8 +32,8 @@ from .results import Comparison, Evaluation
 GROUP = 8192
 # Steps times arms that a chunk aims at: large enough to keep the overhead small, small enough for
 # all cores to share the work.
-_CHUNK_WORK = 2_000_000
-_MOST_EPISODES = 8192
+_CHUNK_WORK = 4_000_000
+_MOST_EPISODES = 16_384
 # Per-problem regrets that are kept in all; beyond, only sums are.
 _MOST_KEPT = 100_000_000
 
@@ -198,7 +198,8 @@ class _Simulation:
         return _ChunkResult(
             averages.sum(axis=2),
             np.einsum("pcn,pcn->pc", averages, averages),
-            final @ final.T,
+            # Not a matrix product: the threads of its library would compete with ours.
+            np.einsum("pn,qn->pq", final, final),
             plays,
             final.astype(np.float32),
         )
@@ -318,8 +319,9 @@ def evaluate(
         made, prior, horizon, runs=runs, seed=seed, checkpoints=points, lanes=lanes
     )
     problems = episodes // runs
-    size = min(_MOST_EPISODES, max(512, _CHUNK_WORK // (horizon * prior.arms)))
-    size = max(1, size // runs)
+    # Whole blocks of the most lanes, so that no lane idles.
+    blocks = _CHUNK_WORK // (horizon * prior.arms) // 512
+    size = max(1, min(_MOST_EPISODES, max(1, blocks) * 512) // runs)
     chunks = [(first, min(first + size, problems)) for first in range(0, problems, size)]
 
     count, arms = len(made), prior.arms
