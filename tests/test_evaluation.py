@@ -195,6 +195,7 @@ def test_a_family_of_ones_own_draws_what_it_says():
     ("options", "words"),
     [
         ({"horizon": 0}, "at least 1, not 0"),
+        ({"horizon": 2**25}, "at most 16,777,216"),
         ({"horizon": 2.5}, "whole number, not 2.5"),
         ({"episodes": 0}, "at least 1, not 0"),
         ({"episodes": 10, "runs": 3}, "multiple of the runs"),

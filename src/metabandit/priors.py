@@ -7,7 +7,6 @@ shows how.
 
 from __future__ import annotations
 
-import csv
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 
 from .errors import InputError, nearest
 from .families import BERNOULLI, BETA, GAUSSIAN, Array, Family, truncated_gaussian_family
+from .problem_table import read_means
 from .settings import check_keys, check_whole, read_number, read_settings, write_number
 
 
@@ -275,7 +275,7 @@ class Table(Prior):
         self.family = families[family]
         self.noise = _positive(noise, "noise of the table")
         self.concentration = _positive(concentration, "concentration of the table")
-        self.means = _read_means(self.path, self.family)
+        self.means = read_means(self.path, self.family)
         self.arms = self.means.shape[1]
         if arms is not None and _check_arms(arms) != self.arms:
             raise InputError(
@@ -296,64 +296,6 @@ class Table(Prior):
         extra["beta"] = f",concentration={write_number(self.concentration)}"
         name = self.family.name
         return f"table:path={self.path},family={name}{extra.get(name, '')}"
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
-def _read_cells(path: Path, content: str) -> list[list[str]]:
-    try:
-        return list(csv.reader(content.splitlines()))
-    except csv.Error as error:
-        raise InputError(f"the file {path} is no CSV file: {error}") from None
-
-
-def _read_means(path: Path, family: Family) -> Array:
-    try:
-        content = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise InputError(f"the file {path} does not exist") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the file {path} cannot be read as text: {error}") from None
-    rows: list[list[float]] = []
-    width = 0
-    low, high = family.support
-    for number, cells in enumerate(_read_cells(path, content), start=1):
-        if not any(cell.strip() for cell in cells):
-            continue
-        if not width:
-            width = len(cells)
-            if not any(_is_number(cell) for cell in cells):
-                continue
-        if len(cells) != width:
-            raise InputError(
-                f"{path}, line {number}: {len(cells)} cells, the first line has {width}"
-            )
-        row = []
-        for column, cell in enumerate(cells, start=1):
-            where = f"{path}, line {number}, column {column}"
-            if not cell.strip():
-                raise InputError(f"{where}: the cell is empty; every arm needs its mean reward")
-            value = read_number(cell, where)
-            if not low <= value <= high:
-                raise InputError(
-                    f"{where}: {value:g} is no mean of a {family.name} reward, "
-                    f"which lies between {low:g} and {high:g}"
-                )
-            row.append(value)
-        rows.append(row)
-    if not rows:
-        raise InputError(
-            f"{path} holds no problem: one row a problem, one column an arm is expected"
-        )
-    if width < 2:
-        raise InputError(f"{path} has 1 column; a problem has at least 2 arms, one column each")
-    return np.array(rows)
 
 
 PRIORS: dict[str, Callable[..., Prior]] = {

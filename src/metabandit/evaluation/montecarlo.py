@@ -34,6 +34,8 @@ GROUP = 8192
 # all cores to share the work.
 _CHUNK_WORK = 4_000_000
 _MOST_EPISODES = 16_384
+# float32 counts exactly up to here.
+_LONGEST = 2**24
 # Per-problem regrets that are kept in all; beyond, only sums are.
 _MOST_KEPT = 100_000_000
 
@@ -293,6 +295,8 @@ def evaluate(
         raise InputError(f"the prior must be a Prior such as Bernoulli(arms=2), not {prior!r}")
     made = [policy(item, start=start) for item in given]
     horizon = check_whole(horizon, "the horizon", 1)
+    if horizon > _LONGEST:
+        raise InputError(f"the horizon must be at most {_LONGEST:,}, not {horizon:,}")
     episodes = check_whole(episodes, "the number of episodes", 1)
     runs = check_whole(runs, "the number of runs a problem", 1)
     seed = check_whole(seed, "the seed", 0)
