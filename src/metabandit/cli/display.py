@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-import time
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -59,24 +59,18 @@ def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
+        TextColumn("{task.percentage:>3.0f} %,"),
         TimeRemainingColumn(),
+        TextColumn("left"),
         console=Console(stderr=True),
         transient=True,
     )
     task = bar.add_task(what, total=None)
-    begun = time.monotonic()
-    shown = False
-
-    def advance(done: int, total: int) -> None:
-        nonlocal shown
-        if not shown and time.monotonic() - begun > _PATIENCE:
-            bar.start()
-            shown = True
-        bar.update(task, completed=done, total=total)
-
+    showing = threading.Timer(_PATIENCE, bar.start)
+    showing.daemon = True
+    showing.start()
     try:
-        yield advance
+        yield lambda done, total: bar.update(task, completed=done, total=total)
     finally:
-        if shown:
-            bar.stop()
+        showing.cancel()
+        bar.stop()

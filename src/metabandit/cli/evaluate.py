@@ -79,7 +79,8 @@ def evaluate(
         return
     for result in results:
         caption = (
-            f"Regret after {result.horizon} plays: {result.arms} arms, {result.prior}, "
+            f"Regret after {result.horizon} plays: the reward lost by not always playing the best "
+            f"arm; less is better\n{result.arms} arms, {result.prior}, "
             f"{result.episodes:,} episodes, seed {result.seed}"
         )
         rows = result.rows()
