@@ -35,13 +35,15 @@ def simulated_regret(policy, prior, horizon, episodes, seed):
     kernel = simulation.kernel
     regret = np.empty((horizon, episodes))
     rule, program, decide = simulation.plans[0]
+    problems = kernel.Problems(parameters, means, prior.family.binary)
     kernel.simulate(
         kernel.Run(np.uint64(seed), 0, 1, horizon, 64),
-        kernel.Problems(parameters, means, prior.family.binary),
+        problems,
         rule,
         program,
         simulation.draw,
         decide,
+        kernel.workspace(problems, rule, program, 64),
         simulation.checkpoints,
         regret,
         np.zeros(prior.arms),

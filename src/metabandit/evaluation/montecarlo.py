@@ -185,6 +185,7 @@ class _Simulation:
                 program,
                 self.draw,
                 decide,
+                self.kernel.workspace(problems, rule, program, self.lanes),
                 self.checkpoints,
                 regret,
                 plays[position],

@@ -82,11 +82,12 @@ def _all_zero(row):
 
 
 @jit
-def choose(file, row, arms, best, check, low, tied, keys, step, chosen, lanes):
+def choose(file, row, arms, work, step, lanes):
     """The best of the index rows in each lane, ties at random; false if an index is not finite.
 
     Two passes over the rows, four at a time: the largest index, then the arms that have it.
     """
+    best, check, low, chosen, tied = work.best, work.check, work.low, work.chosen, work.tied
     best[:] = f32(-np.inf)
     check[:] = f32(0)
     low[:] = NO_ARM
@@ -111,5 +112,5 @@ def choose(file, row, arms, best, check, low, tied, keys, step, chosen, lanes):
             for arm in range(low[i], chosen[i] + 1):
                 tied[ties] = arm
                 ties += 1 if _tied(file[(row + arm) * STRIDE + i], best[i]) else 0
-            chosen[i] = tied[below(noise_bits(keys[i], step, TIE_STREAM), ties)]
+            chosen[i] = tied[below(noise_bits(work.keys[i], step, TIE_STREAM), ties)]
     return True

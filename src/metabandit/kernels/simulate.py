@@ -14,6 +14,7 @@ each arm, the index of the arm just played, then the program's registers.
 from __future__ import annotations
 
 from collections import namedtuple
+from typing import Any
 
 import numpy as np
 
@@ -46,6 +47,51 @@ counts: float64[3, arms], the pseudo-plays, their reward sum and their sum of sq
 by_index: whether the machine decides; otherwise `decide` does, with `parameters` and so many
 rows of `memory`
 """
+
+
+Workspace = namedtuple(
+    "Workspace",
+    "file stats sums totals words parameters gaps memory scalars "
+    "picked uniform reward lost keys chosen best check low tied",
+)
+Workspace.__doc__ = """The arrays that `simulate` works in; `workspace` makes them.
+
+file: rows as above; stats: the same as [slot, (n, r, s), lane]
+sums: reward sum and sum of squares of each arm; totals: the same as [arm, which, lane]
+words, parameters, gaps: of each arm; memory: the policy's own; scalars: the step program's
+the others: one number a lane, for the step at hand
+"""
+
+
+def workspace(problems: Any, rule: Any, program: Any, lanes: int) -> Any:
+    """Room for a simulation. Made here, in Python: in the kernel it would double its compilation."""
+    _, arms, width = problems.parameters.shape
+    slots = 3 * (arms + 1)
+    file = np.zeros((slots + arms + 1 + program.registers) * STRIDE, f32)
+    sums = np.zeros(2 * arms * STRIDE, f32)
+    floats = [np.zeros(lanes, f32) for _ in range(4)]
+    bits = [np.zeros(lanes, u32) for _ in range(3)]
+    return Workspace(
+        file=file,
+        stats=file[: slots * STRIDE].reshape(arms + 1, 3, STRIDE),
+        sums=sums,
+        totals=sums.reshape(arms, 2, STRIDE),
+        words=np.zeros(arms * STRIDE, u32),
+        parameters=np.zeros(arms * width * STRIDE, f32),
+        gaps=np.zeros(arms * STRIDE),
+        memory=np.zeros((max(rule.memory, 1), STRIDE), f32),
+        scalars=program.scalars.copy(),
+        picked=np.zeros((width, lanes), f32),
+        uniform=floats[0],
+        reward=floats[1],
+        lost=np.zeros(lanes),
+        keys=bits[0],
+        chosen=bits[1],
+        best=floats[2],
+        check=floats[3],
+        low=bits[2],
+        tied=np.zeros(arms + 1, u32),
+    )
 
 
 @jit
@@ -134,26 +180,26 @@ def _keep_index_of_two(file, chosen, lanes):
 
 
 @jit
-def _add_up(file, gaps, pseudo_plays, lost):
+def _add_up(file, gaps, counts, lost):
     """Regret so far: the plays of each arm times its gap."""
     lost[:] = 0.0
-    for arm in range(pseudo_plays.shape[0]):
+    for arm in range(counts.shape[1]):
         n = file[3 * arm * STRIDE : 3 * arm * STRIDE + lost.shape[0]]
         gap = gaps[arm * STRIDE : arm * STRIDE + lost.shape[0]]
         for i in range(lost.shape[0]):
-            lost[i] += np.rint(n[i] - pseudo_plays[arm]) * gap[i]
+            lost[i] += np.rint(n[i] - counts[0, arm]) * gap[i]
 
 
 @jit
-def _report(file, index, slots, t, lanes, fault):
+def _report(file, index, arms, t, lanes, fault):
     """Write down the first state whose index is not finite: n, r, s, t, index."""
     for i in range(lanes):
-        for j in range(slots.shape[0]):
-            value = file[(index + j) * STRIDE + i]
+        for arm in range(arms):
+            value = file[(index + arm) * STRIDE + i]
             # Beyond this, the difference of two indices may overflow.
             if not abs(value) < f32(1e38):
                 for v in range(3):
-                    fault[v] = file[(slots[j] + v) * STRIDE + i]
+                    fault[v] = file[(3 * arm + v) * STRIDE + i]
                 fault[3] = t
                 fault[4] = value
                 return
@@ -181,7 +227,7 @@ def _set_step(program, scalars, file, arms, t, left, lanes, first):
 
 
 @jit
-def simulate(run, problems, rule, program, draw, decide, checkpoints, regret, plays, fault):
+def simulate(run, problems, rule, program, draw, decide, work, checkpoints, regret, plays, fault):
     """Play every episode of `problems` and fill in what came of it.
 
     regret[c, episode] is the pseudo-regret after checkpoints[c] plays; plays[arm] grows by the
@@ -191,35 +237,19 @@ def simulate(run, problems, rule, program, draw, decide, checkpoints, regret, pl
     width = problems.parameters.shape[2]
     episodes = regret.shape[1]
     index = 3 * (arms + 1)
-    registers = index + arms + 1
     two = arms == 2
 
-    file = np.zeros((registers + program.registers) * STRIDE, f32)
-    sums = np.zeros(2 * arms * STRIDE, f32)
-    words = np.zeros(arms * STRIDE, u32)
-    parameters = np.zeros(arms * width * STRIDE, f32)
-    memory = np.zeros((max(rule.memory, 1), STRIDE), f32)
-    gaps = np.zeros(arms * STRIDE)
-    lost = np.zeros(run.lanes)
-    picked = np.zeros((width, run.lanes), f32)
-    uniform = np.zeros(run.lanes, f32)
-    reward = np.zeros(run.lanes, f32)
-    keys = np.zeros(run.lanes, u32)
-    chosen = np.zeros(run.lanes, u32)
-    best = np.zeros(run.lanes, f32)
-    check = np.zeros(run.lanes, f32)
-    low = np.zeros(run.lanes, u32)
-    tied = np.zeros(arms + 1, u32)
-    stats = file[: index * STRIDE].reshape((arms + 1, 3, STRIDE))
-    totals = sums.reshape((arms, 2, STRIDE))
-    scalars = program.scalars.copy()
-    every_arm = 3 * np.arange(arms)
-    pseudo_plays = rule.counts[0].sum()
+    file, sums, words, parameters = work.file, work.sums, work.words, work.parameters
+    keys, chosen, uniform, picked = work.keys, work.chosen, work.uniform, work.picked
+    reward, scalars = work.reward, work.scalars
     lanes = run.lanes
+    pseudo_plays = 0.0
+    for arm in range(arms):
+        pseudo_plays += rule.counts[0, arm]
 
     for first in range(0, episodes, lanes):
-        _begin(run, problems, rule, first, lanes, file, sums, words, keys, parameters, gaps)
-        memory[:] = f32(0)
+        _begin(run, problems, rule, first, lanes, file, sums, words, keys, parameters, work.gaps)
+        work.memory[:] = f32(0)
         if rule.by_index:
             _set_step(program, scalars, file, arms, pseudo_plays, run.horizon, lanes, 0)
             if not program.varies and not rule.each_once:
@@ -239,15 +269,22 @@ def simulate(run, problems, rule, program, draw, decide, checkpoints, regret, pl
                 if two:
                     finite = choose_of_two(file, index, keys, step, chosen, lanes)
                 else:
-                    finite = choose(
-                        file, index, arms, best, check, low, tied, keys, step, chosen, lanes
-                    )
+                    finite = choose(file, index, arms, work, step, lanes)
                 if not finite:
-                    _report(file, index, every_arm, t, lanes, fault)
+                    _report(file, index, arms, t, lanes, fault)
                     return INDEX_NOT_FINITE
             else:
-                decide(step, t, run.horizon, stats, totals, memory, rule.parameters, keys, chosen)
-
+                decide(
+                    step,
+                    t,
+                    run.horizon,
+                    work.stats,
+                    work.totals,
+                    work.memory,
+                    rule.parameters,
+                    keys,
+                    chosen,
+                )
                 if not all_below(chosen, u32(arms)):
                     fault[3] = t
                     return NO_SUCH_ARM
@@ -255,7 +292,7 @@ def simulate(run, problems, rule, program, draw, decide, checkpoints, regret, pl
             if two:
                 _pick_two(words, parameters, width, keys, chosen, uniform, picked, lanes)
             else:
-                _pick(words, parameters, width, keys, chosen, low, uniform, picked, lanes)
+                _pick(words, parameters, width, keys, chosen, work.low, uniform, picked, lanes)
             draw(uniform, picked, reward)
             if not problems.binary and not all_finite(reward):
                 return REWARD_NOT_FINITE
@@ -281,9 +318,9 @@ def simulate(run, problems, rule, program, draw, decide, checkpoints, regret, pl
                     _keep_index(file, index, arms, chosen, lanes)
 
             if step + 1 == checkpoints[checkpoint]:
-                _add_up(file, gaps, rule.counts[0], lost)
-                count = min(lanes, episodes - first)
-                regret[checkpoint, first : first + count] = lost[:count]
+                _add_up(file, work.gaps, rule.counts, work.lost)
+                for i in range(min(lanes, episodes - first)):
+                    regret[checkpoint, first + i] = work.lost[i]
                 checkpoint += 1
         for i in range(min(lanes, episodes - first)):
             for arm in range(arms):
