@@ -186,7 +186,7 @@ BAD = [
     ("1/s", ["index of 1/s ", "infinite", "n=1", "r=", "t=2"]),
     ("ln(r - 2)", ["index of ln(r - 2) ", "not a number", "n=1", "r=", "t=2"]),
     ("ucb1 | r/(t - 5) | --arms | 3", ["index of r/(t - 5) ", "n=", "r=", "t=5"]),
-    ("kl-ucb | --prior | gaussian", ["index of kl-ucb ", "not a number", "n=", "r=", "t="]),
+    ("kl-ucb | --prior | gaussian", ["kl-ucb", "kl_upper", "[0, 1]"]),
 ]
 
 

@@ -163,6 +163,57 @@ def test_what_a_person_wrote_is_checked():
         mb.evaluate("ucb1", Endless(), 10)
 
 
+class Own(mb.Prior):
+    """A prior whose methods a test can set."""
+
+    family = mb.BERNOULLI
+    arms = 2
+
+    def __init__(self, **methods):
+        for name, method in methods.items():
+            setattr(self, name, method)
+
+    def draw(self, rng, problems):
+        return rng.random((problems, 2, 1))
+
+
+@pytest.mark.parametrize(
+    ("methods", "words"),
+    [
+        ({"counts": lambda: np.full((1, 1), 2.0)}, r"shape \(3, 2\)"),
+        ({"counts": lambda: np.zeros((3, 2))}, "greater than 0"),
+        ({"counts": lambda: np.array([[1, 1], [5, 5], [5, 5]])}, "sum of the start"),
+        ({"draw": lambda rng, problems: np.full((problems, 2, 1), 1.7)}, "means from 1.7"),
+        ({"regret_means": lambda p: np.full(p.shape[:2], np.nan)}, "one finite number an arm"),
+        ({"regret_means": lambda p: np.zeros(5)}, "one finite number an arm"),
+    ],
+)
+def test_what_a_prior_says_is_checked(methods, words):
+    with pytest.raises(mb.InputError, match=words):
+        mb.evaluate(
+            "r",
+            Own(**methods),
+            10,
+            start="prior-counts:plays=2,sum=1" if "counts" not in methods else "prior-counts",
+        )
+
+
+def test_rewards_outside_the_support_are_refused():
+    losses = mb.Family("losses", ("p",), lambda u, p: -u * p, lambda p: p[..., 0] / 2)
+    with pytest.raises(mb.InputError, match="between 0 and 1"):
+        mb.evaluate("thompson", Own(family=losses), 10, episodes=100)
+
+
+def test_a_start_applies_to_index_policies_without_one_of_their_own():
+    text = mb.evaluate("r", PRIOR, 10, start="prior-counts", episodes=1000)
+    made = mb.evaluate(mb.IndexPolicy("r"), PRIOR, 10, start="prior-counts", episodes=1000)
+    own = mb.evaluate(
+        mb.IndexPolicy("r", start="each-once"), PRIOR, 10, start="prior-counts", episodes=1000
+    )
+    assert text[0].mean_regret == made[0].mean_regret != own[0].mean_regret
+    assert text.to_dict()["start"] == "prior-counts"
+
+
 def test_a_family_of_ones_own_draws_what_it_says():
     """Three parameters: the mean reward of an arm, measured by playing it, is the family's mean."""
 
@@ -207,6 +258,9 @@ def test_a_family_of_ones_own_draws_what_it_says():
         ({"checkpoints": [0, 5]}, "between 1 and the horizon"),
         ({"checkpoints": [50]}, "between 1 and the horizon"),
         ({"policies": []}, "no policy"),
+        ({"policies": None}, "not None"),
+        ({"checkpoints": [2.5]}, "whole number, not 2.5"),
+        ({"policies": "kl-ucb", "prior": mb.Gaussian()}, r"rewards in \[0, 1\]"),
         ({"policies": [3]}, "not 3"),
         ({"prior": "bernoulli"}, "must be a Prior"),
     ],

@@ -180,7 +180,9 @@ def test_bad_starts_are_refused(text, words):
 def test_starts_that_do_not_fit_the_prior_are_refused():
     with pytest.raises(mb.InputError, match=r"gaussian.*plays=2,sum=1"):
         mb.Start.read("prior-counts").counts(mb.Gaussian(arms=2))
-    with pytest.raises(mb.InputError, match=r"at least sum\^2 / plays = 2, not 1"):
+    with pytest.raises(
+        mb.InputError, match=r"at least sum\^2 / plays = \[2.0, 2.0\], not \[1.0, 1.0\]"
+    ):
         mb.Start.read("prior-counts:plays=2,sum=2,squares=1").counts(mb.Gaussian(arms=2))
 
 

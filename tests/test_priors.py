@@ -184,7 +184,7 @@ def same(one, other):
         mb.Bernoulli(arms=2, alpha=1 / 3, beta=1234567.5),
         mb.TruncatedGaussian(arms=3, regret="parent", mean_high=2 / 3),
         WIDE,
-        mb.Gaussian(arms=2, mean=-math.pi, spread=1e-9, noise=0.1),
+        mb.Gaussian(arms=2, mean=-math.pi * 1e-9, spread=1e-9, noise=0.1),
         mb.BetaRewards(arms=2, alpha=[1, 1 / 7], beta=2, concentration=1e6 + 1),
     ],
 )
@@ -239,6 +239,9 @@ def test_numbers_of_numpy_are_numbers(number):
         (lambda: mb.prior("truncated-gaussian:regret=none"), ["true or parent", "'none'"]),
         (lambda: mb.Bernoulli(arms=1), ["at least 2", "1"]),
         (lambda: mb.Bernoulli(arms=2.5), ["arms", "2.5"]),
+        (lambda: mb.Bernoulli(arms=10**9), ["arms", "at most 10,000"]),
+        (lambda: mb.Gaussian(mean=1e5), ["1000 to 1", "subtract"]),
+        (lambda: mb.prior("past.csv"), ["table:path=past.csv"]),
         (lambda: mb.Bernoulli(alpha=[1, -3]), ["alpha", "greater than 0", "-3"]),
         (lambda: mb.Bernoulli(alpha=[1, 2, 3], beta=[1, 2]), ["beta", "2 values for 3 arms"]),
     ],

@@ -35,7 +35,7 @@ def simulated_regret(policy, prior, horizon, episodes, seed):
     kernel = simulation.kernel
     regret = np.empty((horizon, episodes))
     rule, program, decide = simulation.plans[0]
-    problems = kernel.Problems(parameters, means, prior.family.binary)
+    problems = kernel.Problems(parameters, means, prior.family.binary, *prior.family.support)
     kernel.simulate(
         kernel.Run(np.uint64(seed), 0, 1, horizon, 64),
         problems,

@@ -63,6 +63,10 @@ __all__ = [
 _HOMES = ("errors", "evaluation", "expressions", "families", "policies", "priors")
 
 
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
+
+
 def __getattr__(name: str) -> Any:
     if name in __all__:
         for home in _HOMES:

@@ -13,7 +13,7 @@ class InputError(ValueError):
 def nearest(name: str, known: Iterable[str]) -> str:
     """A hint for a misspelt name: the nearest known names, or all of them."""
     names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    close = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
     if close:
         return f"did you mean {' or '.join(close)}? (known: {', '.join(names)})"
     return f"known: {', '.join(names)}"

@@ -49,7 +49,7 @@ class Prior(ABC):
 
 
 def _check_arms(arms: object) -> int:
-    return check_whole(arms, "the number of arms (--arms)", 2)
+    return check_whole(arms, "the number of arms (--arms)", 2, most=10_000)
 
 
 def _positive(value: float, what: str) -> float:
@@ -195,6 +195,16 @@ class TruncatedGaussian(Prior):
         )
 
 
+def _check_precision(size: float, detail: float) -> None:
+    """Rewards go through float32, which must still tell arms apart."""
+    if size > 1000.0 * detail:
+        raise InputError(
+            f"rewards of size {size:g} that differ by {detail:g} are too alike for the simulator's "
+            f"precision (at most 1000 to 1); subtract what is common to all, as regret does not "
+            f"depend on it"
+        )
+
+
 class Gaussian(Prior):
     """Gaussian rewards of standard deviation `noise`; arm means from N(mean, spread^2)."""
 
@@ -207,6 +217,7 @@ class Gaussian(Prior):
         self.mean = read_number(mean, "mean of the Gaussian prior")
         self.spread = _positive(spread, "spread of the Gaussian prior")
         self.noise = _positive(noise, "noise of the Gaussian prior")
+        _check_precision(abs(self.mean), min(self.spread, self.noise))
 
     def draw(self, rng: np.random.Generator, problems: int) -> Array:
         means = rng.normal(self.mean, self.spread, (problems, self.arms))
@@ -277,6 +288,8 @@ class Table(Prior):
         self.concentration = _positive(concentration, "concentration of the table")
         self.means = read_means(self.path, self.family)
         self.arms = self.means.shape[1]
+        if self.family is GAUSSIAN:
+            _check_precision(float(np.abs(self.means).max()), self.noise)
         if arms is not None and _check_arms(arms) != self.arms:
             raise InputError(
                 f"{self.path} has {self.arms} columns, so its problems have {self.arms} arms, "
@@ -329,6 +342,8 @@ def prior(text: str, *, arms: int | None = None) -> Prior:
     A value for each arm is written with colons between: `bernoulli:alpha=3:1,beta=2:1`.
     """
     name, settings = read_settings(text, "prior")
+    if name.endswith(".csv"):
+        raise InputError(f"a file of past problems is the prior table:path={name}")
     if name not in PRIORS:
         raise InputError(f"unknown prior {name!r}; {nearest(name, PRIORS)}")
     check_keys(settings, PRIOR_KEYS[name], f"the prior {name}")

@@ -48,11 +48,18 @@ def write_number(value: float) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
 
 
-def check_whole(value: object, what: str, least: int) -> int:
-    """A whole number that is at least `least`, or an error that names it."""
+def check_whole(value: object, what: str, least: int, *, most: int | None = None) -> int:
+    """A whole number from `least` to `most`, or an error that names it."""
     if isinstance(value, bool) or (not isinstance(value, int) and not hasattr(value, "__index__")):
         raise InputError(f"{what} must be a whole number, not {value!r}")
     number = int(value)
     if number < least:
         raise InputError(f"{what} must be at least {least}, not {number}")
+    if most is not None and number > most:
+        raise InputError(f"{what} must be at most {most:,}, not {number:,}")
     return number
+
+
+def check_horizon(horizon: object) -> int:
+    """A number of plays; float32 counts exactly up to 2^24."""
+    return check_whole(horizon, "the horizon", 1, most=2**24)

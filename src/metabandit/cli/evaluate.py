@@ -14,7 +14,7 @@ def evaluate(
         list[str],
         typer.Argument(
             help="Names such as ucb1:C=0.17 (see `metabandit policies`), or expressions in quotes, "
-            "such as 'r + 3/(n + 2)'.",
+            "such as 'r + 3/(n + 2)'; after -- if one begins with a minus.",
             show_default=False,
         ),
     ],
@@ -26,7 +26,7 @@ def evaluate(
     ] = None,
     horizon: Annotated[
         list[int] | None,
-        typer.Option(help="Plays an episode; may be given several times.  [default: 100]"),
+        typer.Option(help="Plays of an episode; may be given several times.", show_default="100"),
     ] = None,
     episodes: Annotated[
         int, typer.Option(help="Episodes that are simulated for each policy.")
@@ -36,8 +36,9 @@ def evaluate(
     start: Annotated[
         str | None,
         typer.Option(
-            help="How index policies begin: each-once, or prior-counts (:plays=2,sum=1).  "
-            "[default: each-once]"
+            help="How index policies begin: each-once, prior-counts, or such as "
+            "prior-counts:plays=2,sum=1. Others, such as thompson, have their own start.",
+            show_default="each-once",
         ),
     ] = None,
     threads: Annotated[int | None, typer.Option(help="All cores by default.")] = None,
@@ -46,10 +47,11 @@ def evaluate(
     """Estimate the regret of policies on problems drawn from a prior, all with the same luck."""
     from ..policies import policy
     from ..priors import prior as read_prior
+    from ..settings import check_horizon
 
     # Everything that can be refused is refused before anything is computed.
     known = read_prior(prior, arms=arms)
-    horizons = horizon or [100]
+    horizons = [check_horizon(plays) for plays in horizon or [100]]
     made = [policy(text, start=start) for text in policies]
     for plays in horizons:
         for item in made:
@@ -68,6 +70,7 @@ def evaluate(
                     episodes=episodes,
                     runs=runs,
                     seed=seed,
+                    start=start,
                     threads=threads,
                     progress=progress,
                     announce=say,
@@ -78,10 +81,12 @@ def evaluate(
         show_json(objects[0] if len(objects) == 1 else {"results": objects})
         return
     for result in results:
+        times = f" ({result.runs} of each problem)" if result.runs > 1 else ""
+        begin = f", start {result.start}" if start else ""
         caption = (
             f"Regret after {result.horizon} plays: the reward lost by not always playing the best "
             f"arm; less is better\n{result.arms} arms, {result.prior}, "
-            f"{result.episodes:,} episodes, seed {result.seed}"
+            f"{result.episodes:,} episodes{times}, seed {result.seed}{begin}"
         )
         rows = result.rows()
         cells = [list(row.values()) for row in rows]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ from ..errors import InputError
 from ..families import Array
 from ..policies import Plan, Policy, Start, policy
 from ..priors import Prior
-from ..settings import check_whole
+from ..settings import check_horizon, check_whole
 from .results import Comparison, Evaluation
 
 # Problems are drawn in groups of this many, so that the first problems of a large evaluation are
@@ -34,8 +34,6 @@ GROUP = 8192
 # all cores to share the work.
 _CHUNK_WORK = 4_000_000
 _MOST_EPISODES = 16_384
-# float32 counts exactly up to here.
-_LONGEST = 2**24
 # Per-problem regrets that are kept in all; beyond, only sums are.
 _MOST_KEPT = 100_000_000
 
@@ -45,13 +43,14 @@ Progress = Callable[[int, int], None]
 class IndexFault(InputError):
     """An index that is not a finite number at a state that play can reach."""
 
-    def __init__(self, policy: str, state: Sequence[float]) -> None:
+    def __init__(self, policy: str, state: Sequence[float], *, uses_s: bool) -> None:
         n, r, s, t, value = state
+        spread = f", s={s:.6g}" if uses_s else ""
         self.policy = policy
-        self.state = {"n": n, "r": r, "s": s, "t": t}
+        self.state = {"n": n, "r": r, "s": s if uses_s else math.nan, "t": t}
         kind = "not a number" if value != value else "infinite or too large for float32"
         super().__init__(
-            f"the index of {policy} is {kind} where an arm has n={n:g}, r={r:.6g}, s={s:.6g} "
+            f"the index of {policy} is {kind} where an arm has n={n:g}, r={r:.6g}{spread} "
             f"at t={t:g}; an index must be a finite number wherever play can lead, so guard "
             f"divisions and logarithms, as in 1/max(s, 0.01) or ln(max(t, 1))"
         )
@@ -106,6 +105,14 @@ class _ProblemSource:
             )
         if not np.isfinite(drawn).all():
             raise InputError(f"draw of the prior {self.prior} gave parameters that are not finite")
+        low, high = self.prior.family.support
+        means = self.prior.family.mean(drawn)
+        if not (means.min() >= low and means.max() <= high):
+            raise InputError(
+                f"draw of the prior {self.prior} gave arms with means from {means.min():g} to "
+                f"{means.max():g}; rewards of the family {self.prior.family.name} lie between "
+                f"{low:g} and {high:g}"
+            )
         with self.lock:
             self.last = (number, drawn)
         return drawn
@@ -149,25 +156,32 @@ class _Simulation:
             decide = plan.decide() if plan.decide is not None else choices.uniform
             self.plans.append((_rule(simulate, plan), _program(machine, plan), decide))
 
-    def _refuse(self, status: int, name: str, state: Sequence[float]) -> NoReturn:
+    def _refuse(self, status: int, name: str, state: Sequence[float], *, uses_s: bool) -> NoReturn:
         """Say what stopped the simulation."""
         if status == self.kernel.INDEX_NOT_FINITE:
-            raise IndexFault(name, state)
+            raise IndexFault(name, state, uses_s=uses_s)
         if status == self.kernel.NO_SUCH_ARM:
             raise InputError(
                 f"the policy {name} chose an arm that does not exist at t={state[3]:g}; "
                 f"there are {self.prior.arms}, numbered from 0"
             )
+        low, high = self.prior.family.support
         raise InputError(
-            f"the family {self.prior.family.name} drew a reward that is not a finite number; its "
-            f"quantile must be finite for every u between 0 and 1 and all parameters of the prior"
+            f"the family {self.prior.family.name} drew a reward that is not a finite number between "
+            f"{low:g} and {high:g}; its quantile must be, for every u between 0 and 1 and all "
+            f"parameters of the prior, or its support must be another"
         )
 
     def chunk(self, first: int, last: int) -> _ChunkResult:
         """Simulate the problems first, ..., last - 1 with every policy."""
         parameters = self.source.take(first, last)
         means = np.ascontiguousarray(self.prior.regret_means(parameters), dtype=np.float64)
-        problems = self.kernel.Problems(parameters, means, self.prior.family.binary)
+        if means.shape != parameters.shape[:2] or not np.isfinite(means).all():
+            raise InputError(
+                f"regret_means of the prior {self.prior} must give one finite number an arm"
+            )
+        low, high = self.prior.family.support
+        problems = self.kernel.Problems(parameters, means, self.prior.family.binary, low, high)
         count, arms = means.shape
         points = len(self.checkpoints)
         averages = np.empty((len(self.plans), points, count))
@@ -192,7 +206,8 @@ class _Simulation:
                 fault,
             )
             if status != self.kernel.DONE:
-                self._refuse(status, self.policies[position].name, fault.tolist())
+                name = self.policies[position].name
+                self._refuse(status, name, fault.tolist(), uses_s=program.uses_s)
             if self.runs == 1:
                 averages[position] = regret
             else:
@@ -289,15 +304,17 @@ def evaluate(
     >>> [evaluation.policy for evaluation in result.ranking()]
     ['greedy', 'ucb1']
     """
-    given = [policies] if isinstance(policies, (str, Policy)) else list(policies)
+    given: list[Any]
+    if isinstance(policies, Iterable) and not isinstance(policies, str):
+        given = list(policies)
+    else:
+        given = [policies]
     if not given:
         raise InputError("no policy was given; name at least one, such as ucb1")
     if not isinstance(prior, Prior):
         raise InputError(f"the prior must be a Prior such as Bernoulli(arms=2), not {prior!r}")
     made = [policy(item, start=start) for item in given]
-    horizon = check_whole(horizon, "the horizon", 1)
-    if horizon > _LONGEST:
-        raise InputError(f"the horizon must be at most {_LONGEST:,}, not {horizon:,}")
+    horizon = check_horizon(horizon)
     episodes = check_whole(episodes, "the number of episodes", 1)
     runs = check_whole(runs, "the number of runs a problem", 1)
     seed = check_whole(seed, "the seed", 0)
@@ -312,7 +329,9 @@ def evaluate(
         )
     if lanes % 64 or not 64 <= lanes <= 512:
         raise InputError(f"lanes must be a multiple of 64 from 64 to 512, not {lanes}")
-    points = sorted({int(point) for point in checkpoints or default_checkpoints(horizon)})
+    if checkpoints is None or len(checkpoints) == 0:
+        checkpoints = default_checkpoints(horizon)
+    points = sorted({check_whole(point, "a checkpoint", -(2**62)) for point in checkpoints})
     if points[0] < 1 or points[-1] > horizon:
         raise InputError(f"checkpoints must lie between 1 and the horizon {horizon}, not {points}")
     if points[-1] != horizon:
@@ -375,5 +394,6 @@ def evaluate(
         episodes=episodes,
         runs=runs,
         seed=seed,
+        start=str(Start.read(start)),
         covariance=covariance,
     )

@@ -102,6 +102,7 @@ class Comparison(Sequence[Evaluation]):
     episodes: int
     runs: int
     seed: int
+    start: str
     covariance: Array = field(repr=False)
 
     def __len__(self) -> int:
@@ -172,5 +173,6 @@ class Comparison(Sequence[Evaluation]):
             "episodes": self.episodes,
             "runs": self.runs,
             "seed": self.seed,
+            "start": self.start,
             "policies": [evaluation.to_dict() for evaluation in self.evaluations],
         }

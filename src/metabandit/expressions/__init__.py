@@ -3,7 +3,7 @@
 from .compile import compile_expression
 from .operators import OPERATORS, VARIABLES, Operator
 from .text import ExpressionError, parse
-from .tree import Apply, Constant, Name, Tree, bind, latex, length, names, text
+from .tree import Apply, Constant, Name, Tree, bind, latex, length, names, operators, text
 
 __all__ = [
     "OPERATORS",
@@ -19,6 +19,7 @@ __all__ = [
     "latex",
     "length",
     "names",
+    "operators",
     "parse",
     "text",
 ]

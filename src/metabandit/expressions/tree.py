@@ -56,6 +56,13 @@ def names(tree: Tree) -> list[str]:
     return list(found)
 
 
+def operators(tree: Tree) -> set[str]:
+    """The names of the operators in the expression."""
+    if not isinstance(tree, Apply):
+        return set()
+    return {tree.operator}.union(*(operators(operand) for operand in tree.operands))
+
+
 def signed(value: float) -> Tree:
     """A number of any sign as a tree."""
     return Constant(value) if value >= 0 else Apply("negate", (Constant(-value),))

@@ -30,6 +30,7 @@ def _forget_stale_code() -> None:
             return
         for path in stamp.parent.glob("*.nb[ic]"):
             path.unlink(missing_ok=True)
+        stamp.parent.mkdir(exist_ok=True)
         stamp.write_text(digest)
 
 

@@ -32,10 +32,14 @@ def blend(kept, new, mask):
 
 
 @jit
-def all_finite(row):
+def all_between(row, low, high):
+    """Whether every number is finite and lies between two limits, which may be infinite."""
     wrong = u32(0)
     for i in range(row.shape[0]):
-        wrong = u32(wrong | (u32(0) if abs(row[i]) < f32(np.inf) else u32(1)))
+        outside = u32(0) if row[i] >= low else u32(1)
+        outside = u32(outside | (u32(0) if row[i] <= high else u32(1)))
+        outside = u32(outside | (u32(0) if abs(row[i]) < f32(np.inf) else u32(1)))
+        wrong = u32(wrong | outside)
     return wrong == u32(0)
 
 

@@ -22,23 +22,25 @@ from .choose import choose, choose_of_two
 from .jit import jit
 from .machine import SCRATCH, run_lanes, run_step, spread_scalars
 from .random import WEYL, draw_bits, episode_bits, slot_word, unit
-from .rows import STRIDE, all_below, all_finite, blend, f32, u32
+from .rows import STRIDE, all_below, all_between, blend, f32, u32
 from .statistics import copy_of_two, deviate, deviate_two, deviation, update, update_two
 
 # What became of a simulation.
 DONE = 0
 INDEX_NOT_FINITE = 1
 NO_SUCH_ARM = 2
-REWARD_NOT_FINITE = 3
+REWARD_NOT_POSSIBLE = 3
 
 Run = namedtuple("Run", "seed first_episode runs horizon lanes")
 Run.__doc__ = (
     """seed; number of the first episode; episodes a problem; plays an episode; lanes a block."""
 )
-Problems = namedtuple("Problems", "parameters means binary")
-Problems.__doc__ = (
-    """parameters[problem, arm, parameter]; means[problem, arm]; are rewards 0 or 1?"""
-)
+Problems = namedtuple("Problems", "parameters means binary low high")
+Problems.__doc__ = """What is played.
+
+parameters[problem, arm, parameter]; means[problem, arm], that regret is counted against; whether
+rewards are 0 or 1; the least and the largest reward
+"""
 Rule = namedtuple("Rule", "each_once counts by_index parameters memory")
 Rule.__doc__ = """How a policy begins and decides.
 
@@ -243,6 +245,9 @@ def simulate(run, problems, rule, program, draw, decide, work, checkpoints, regr
     keys, chosen, uniform, picked = work.keys, work.chosen, work.uniform, work.picked
     reward, scalars = work.reward, work.scalars
     lanes = run.lanes
+    # Rewards must lie in the family's support, but for rounding.
+    low = f32(problems.low - 1e-5 * abs(problems.low)) - f32(1e-6)
+    high = f32(problems.high + 1e-5 * abs(problems.high)) + f32(1e-6)
     pseudo_plays = 0.0
     for arm in range(arms):
         pseudo_plays += rule.counts[0, arm]
@@ -294,8 +299,8 @@ def simulate(run, problems, rule, program, draw, decide, work, checkpoints, regr
             else:
                 _pick(words, parameters, width, keys, chosen, work.low, uniform, picked, lanes)
             draw(uniform, picked, reward)
-            if not problems.binary and not all_finite(reward):
-                return REWARD_NOT_FINITE
+            if not problems.binary and not all_between(reward, low, high):
+                return REWARD_NOT_POSSIBLE
             if two:
                 if program.uses_s and not problems.binary:
                     copy_of_two(file, 1, 8, chosen, lanes)

@@ -10,7 +10,17 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..expressions import Tree, bind, compile_expression, latex, names, parse, text
+from ..expressions import (
+    VARIABLES,
+    Tree,
+    bind,
+    compile_expression,
+    latex,
+    names,
+    operators,
+    parse,
+    text,
+)
 from ..expressions.compile import Compiled
 from ..families import Array, compiling
 from ..priors import Prior
@@ -83,8 +93,12 @@ class IndexPolicy(Policy):
         missing = [item for item in names(expression) if item not in self.parameters]
         if missing:
             raise InputError(f"{text(expression)}: the parameter {missing[0]!r} has no value")
+        for item in self.parameters:
+            if item in VARIABLES:
+                raise InputError(f"{item!r} is a variable ({VARIABLES[item]}), not a parameter")
         self.tree = expression
         self.start = Start.read(start)
+        self.start_given = start is not None
         self.name = name or text(expression)
 
     @property
@@ -105,6 +119,14 @@ class IndexPolicy(Policy):
     def plan(self, prior: Prior, horizon: int) -> Plan:
         if self.start.each_once:
             self._check_horizon(prior, horizon)
+        if not prior.family.in_unit_interval:
+            for operator in ("kl_upper", "beta_quantile"):
+                if operator in operators(self.tree):
+                    raise InputError(
+                        f"{self.name} uses {operator}, which is for rewards in [0, 1]; those of "
+                        f"{prior.family.name} lie between {prior.family.support[0]:g} and "
+                        f"{prior.family.support[1]:g}"
+                    )
         program = compile_expression(self.bound)
         counts = self.start.counts(prior)
         return Plan(self.start.each_once, counts, program, uses_s=program.uses_s)

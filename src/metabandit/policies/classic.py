@@ -89,7 +89,7 @@ register(
         "ucb2",
         "epochs of tau(i+1) - tau(i) plays by r + sqrt((1 + alpha) ln(e t/tau(i))/(2 tau(i)))",
         _AUER,
-        (Parameter("alpha", 0.001, above=1e-6, below=1.0),),
+        (Parameter("alpha", 0.001, above=1e-5, below=1.0),),
         build=_ucb2,
     )
 )

@@ -42,8 +42,8 @@ register(
         "else from N(r, sigma^2/n)",
         "Thompson 1933; Chapelle, Li 2011",
         (
-            Parameter("a", 1.0, above=0.0),
-            Parameter("b", 1.0, above=0.0),
+            Parameter("a", 1.0, above=0.0, below=1e6),
+            Parameter("b", 1.0, above=0.0, below=1e6),
             Parameter("sigma", 1.0, above=0.0),
         ),
         build=_thompson,

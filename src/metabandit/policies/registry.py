@@ -83,6 +83,10 @@ def register(entry: Entry) -> Entry:
     """Add a policy to the catalogue: it is then known by name everywhere."""
     if not _NAME.fullmatch(entry.name):
         raise InputError(f"{entry.name!r} is no name for a policy: letters, digits, - and + only")
+    for parameter in entry.parameters:
+        if parameter.name == "start":
+            raise InputError(f"a parameter of {entry.name} cannot be called start, which is taken")
+        parameter.check(parameter.default, entry.name)
     if entry.name in CATALOGUE or entry.name in VARIABLES:
         raise InputError(f"the policy name {entry.name!r} is taken")
     if entry.build is None:
@@ -103,6 +107,13 @@ def policy(description: str | Policy, *, start: str | Start | None = None) -> Po
     `start` is how index policies begin: `each-once` (default) or `prior-counts`. The text of a
     catalogue policy can set its own: `ucb1:C=0.17,start=prior-counts`.
     """
+    if isinstance(description, IndexPolicy) and start is not None and not description.start_given:
+        return IndexPolicy(
+            description.tree,
+            parameters=description.parameters,
+            start=start,
+            name=description.name,
+        )
     if isinstance(description, Policy):
         return description
     if not isinstance(description, str):

@@ -70,24 +70,45 @@ class Start:
         if self.each_once:
             return np.zeros((3, prior.arms))
         if self.plays is None or self.reward_sum is None:
-            counts = prior.counts()
-            if counts is None:
+            given = prior.counts()
+            if given is None:
                 raise InputError(
                     f"the prior {prior} does not say what pseudo-observations to start from; "
                     f"give them: prior-counts:plays=2,sum=1 (and squares= for policies that read s)"
                 )
-            return np.asarray(counts, dtype=np.float64)
-        squares = self.square_sum
-        if squares is None:
-            # For rewards of 0 and 1 a square is the reward itself; otherwise: no spread.
-            squares = self.reward_sum if prior.family.binary else self.reward_sum**2 / self.plays
-        if squares < self.reward_sum**2 / self.plays * (1.0 - 1e-12):
+            counts = np.array(given, dtype=np.float64)
+        else:
+            squares = self.square_sum
+            if squares is None:
+                # For rewards of 0 and 1 a square is the reward itself; otherwise: no spread.
+                binary = prior.family.binary
+                squares = self.reward_sum if binary else self.reward_sum**2 / self.plays
+            column = [[self.plays], [self.reward_sum], [squares]]
+            counts = np.broadcast_to(column, (3, prior.arms)).copy()
+        return self._check(counts, prior)
+
+    @staticmethod
+    def _check(counts: Array, prior: Prior) -> Array:
+        if counts.shape != (3, prior.arms):
+            raise InputError(
+                f"counts of the prior {prior} must have the shape (3, {prior.arms}): plays, reward "
+                f"sum and sum of squares of each arm; it is {counts.shape}"
+            )
+        plays, total, squares = counts
+        low, high = prior.family.support
+        if not np.isfinite(counts).all() or (plays <= 0.0).any():
+            raise InputError("pseudo-observations must be finite, with plays greater than 0")
+        if (total < low * plays - 1e-9).any() or (total > high * plays + 1e-9).any():
+            raise InputError(
+                f"the sum of the start must be between {low:g} and {high:g} times its plays, as "
+                f"rewards are; not {total.tolist()} for {plays.tolist()} plays"
+            )
+        if (squares < total**2 / plays * (1.0 - 1e-9)).any():
             raise InputError(
                 f"squares of the start must be at least sum^2 / plays = "
-                f"{self.reward_sum**2 / self.plays:g}, not {squares:g}"
+                f"{(total**2 / plays).tolist()}, not {squares.tolist()}"
             )
-        column = [[self.plays], [self.reward_sum], [squares]]
-        return np.broadcast_to(column, (3, prior.arms)).copy()
+        return counts
 
     def __str__(self) -> str:
         values = zip(_KEYS, (self.plays, self.reward_sum, self.square_sum), strict=True)
