@@ -138,8 +138,11 @@ class _Simulation:
         checkpoints: Sequence[int],
         lanes: int,
     ) -> None:
-        from ..kernels import choices, machine, simulate
+        from ..kernels import machine, simulate
 
+        if not is_compiled():
+            # The first time everything is compiled, so that no later run has to wait.
+            from ..kernels import choices  # noqa: F401
         self.kernel = simulate
         self.policies = policies
         self.prior = prior
@@ -154,7 +157,7 @@ class _Simulation:
         self.plans: list[tuple[Any, Any, Any]] = []
         for item in policies:
             plan = item.plan(prior, horizon)
-            decide = plan.decide() if plan.decide is not None else choices.uniform
+            decide = plan.decide() if plan.decide is not None else simulate.idle
             self.plans.append((_rule(simulate, plan), _program(machine, plan), decide))
 
     def _refuse(self, status: int, name: str, state: Sequence[float], *, uses_s: bool) -> NoReturn:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from .choose import choose, choose_of_two
-from .jit import jit
+from .jit import DECIDE, jit, pointer
 from .machine import SCRATCH, run_lanes, run_step, spread_scalars
 from .random import WEYL, draw_bits, episode_bits, slot_word, unit
 from .rows import STRIDE, all_below, all_between, blend, f32, u32
@@ -100,6 +100,11 @@ def workspace(problems: Any, rule: Any, program: Any, lanes: int) -> Any:
         low=_aligned(lanes, u32),
         tied=np.zeros(arms + 1, u32),
     )
+
+
+@pointer(DECIDE)
+def idle(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
+    """What stands in for `decide` where the machine decides."""
 
 
 @jit
