@@ -94,7 +94,7 @@ def _apply(name: str, values: list[float]) -> float:
             "invert": lambda: 1.0 / x64,
             "negate": lambda: -x64,
             "power": lambda: (
-                x64 * x64 if y == 2.0 else 1.0 if y == 0.0 else np.exp(y64 * np.log(x64))
+                x64 * x64 if y == 2.0 else 1.0 if x == y == 0.0 else np.exp(y64 * np.log(x64))
             ),
             "min": lambda: min(x, y),
             "max": lambda: max(x, y),

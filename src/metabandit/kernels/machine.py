@@ -122,7 +122,7 @@ def _power(a, b, out):
     zero = out.dtype.type(0)
     for i in range(out.shape[0]):
         value = exp(b[i] * ln(a[i]))
-        out[i] = one if b[i] == zero else value
+        out[i] = one if b[i] == zero and a[i] == zero else value
 
 
 @jit
@@ -243,7 +243,7 @@ def run_step(code, scalars):
         elif operation == op.EXP:
             value = np.exp(a)
         elif operation == op.POWER:
-            value = np.exp(b * np.log(a)) if b != 0.0 else 1.0
+            value = np.exp(b * np.log(a)) if a != 0.0 or b != 0.0 else 1.0
         elif operation == op.KL_UPPER:
             value = kl_upper64(a, b)
         elif operation == op.BETA_QUANTILE:
