@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from metabandit.expressions import Constant, Name, parse, text
 from metabandit.expressions.compile import compile_expression
-from metabandit.kernels import machine, special
+from metabandit.kernels import machine, opcodes, special
 
 from .test_expressions import DIGITS, listed, trees
 
@@ -115,7 +115,7 @@ def run_machine(tree, lanes, moment, dtype):
         scalars[:3] = t, h, moment["K"]
         machine.run_step(program.step_code, scalars)
         machine.spread_scalars(program.spread, scalars, flat, registers, stride, count, first)
-    scratch = program.registers - machine.SCRATCH
+    scratch = program.registers - opcodes.SCRATCH
     machine.run_lanes(program.lane_code, flat, arm, registers, out, stride, count, scratch)
     assert np.isnan(file[:, count:]).all(), "the machine wrote beyond its lanes"
     assert np.isnan(file[:arm]).all(), "the machine wrote to another arm"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .errors import InputError, nearest
 from .families import BERNOULLI, BETA, GAUSSIAN, Array, Family, truncated_gaussian_family
@@ -110,6 +111,20 @@ class Bernoulli(Prior):
 
     def draw(self, rng: np.random.Generator, problems: int) -> Array:
         return _draw_beta(rng, self.alpha, self.beta, problems)[..., None]
+
+    def expected_best(self) -> float:
+        """The mean of the best arm's mean: what always playing it would get from a play."""
+        from scipy.integrate import quad
+        from scipy.special import betainc
+
+        def best_exceeds(x: float) -> float:
+            return 1.0 - float(np.prod(betainc(self.alpha, self.beta, x)))
+
+        # Cut where the integrand is steepest.
+        middle = float(np.max(np.array(self.alpha) / np.add(self.alpha, self.beta)))
+        below = quad(best_exceeds, 0.0, middle, epsabs=1e-13, epsrel=1e-13, limit=500)
+        above = quad(best_exceeds, middle, 1.0, epsabs=1e-13, epsrel=1e-13, limit=500)
+        return float(below[0] + above[0])
 
     def counts(self) -> Array:
         alpha, beta = np.array(self.alpha), np.array(self.beta)
@@ -262,37 +277,57 @@ def _beta_parameters(means: Array, concentration: float) -> Array:
     return np.stack([means * concentration, (1.0 - means) * concentration], axis=-1)
 
 
+def _given(means: Any, family: Family) -> Array:
+    """Problems that are given as an array [problem, arm]."""
+    try:
+        array = np.array(means, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("problems must be a file or an array of numbers [problem, arm]") from None
+    low, high = family.support
+    if array.ndim != 2 or not len(array) or array.shape[1] < 2:
+        raise InputError(
+            f"an array of problems has one row a problem and at least 2 columns, one an arm; "
+            f"its shape is {array.shape}"
+        )
+    if not (np.isfinite(array).all() and array.min() >= low and array.max() <= high):
+        raise InputError(
+            f"means of {family.name} rewards must lie between {low:g} and {high:g}; those given "
+            f"reach from {array.min():g} to {array.max():g}"
+        )
+    return array
+
+
 class Table(Prior):
     """Past problems from a CSV file: one row a problem, one column an arm's mean reward.
 
-    A first row that holds no number is taken as column names. Problems are drawn from the rows
-    with equal probability. `family` says what the rewards are: bernoulli, gaussian (with standard
+    A first row that holds no number is taken as column names; in Python an array [problem, arm] will
+    do instead of a file. Problems are drawn from the rows with equal probability. `family` says what the rewards are: bernoulli, gaussian (with standard
     deviation `noise`) or beta (with `concentration`).
     """
 
     def __init__(
         self,
-        path: str | Path,
+        path: str | Path | npt.ArrayLike,
         *,
         arms: int | None = None,
         family: str = "bernoulli",
         noise: float = 1.0,
         concentration: float = 10.0,
     ) -> None:
-        self.path = Path(path)
+        self.path = Path(path) if isinstance(path, (str, Path)) else None
         families = {"bernoulli": BERNOULLI, "gaussian": GAUSSIAN, "beta": BETA}
         if family not in families:
             raise InputError(f"unknown family {family!r} for a table; {nearest(family, families)}")
         self.family = families[family]
         self.noise = _positive(noise, "noise of the table")
         self.concentration = _positive(concentration, "concentration of the table")
-        self.means = read_means(self.path, self.family)
+        self.means = read_means(self.path, self.family) if self.path else _given(path, self.family)
         self.arms = self.means.shape[1]
         if self.family is GAUSSIAN:
             _check_precision(float(np.abs(self.means).max()), self.noise)
         if arms is not None and _check_arms(arms) != self.arms:
             raise InputError(
-                f"{self.path} has {self.arms} columns, so its problems have {self.arms} arms, "
+                f"{self.path or 'the table'} has {self.arms} columns, so its problems have {self.arms} arms, "
                 f"not {arms}; leave out --arms"
             )
 
@@ -308,7 +343,8 @@ class Table(Prior):
         extra = {"gaussian": f",noise={write_number(self.noise)}"}
         extra["beta"] = f",concentration={write_number(self.concentration)}"
         name = self.family.name
-        return f"table:path={self.path},family={name}{extra.get(name, '')}"
+        which = f"path={self.path}" if self.path else f"problems={len(self.means)}"
+        return f"table:{which},family={name}{extra.get(name, '')}"
 
 
 PRIORS: dict[str, Callable[..., Prior]] = {

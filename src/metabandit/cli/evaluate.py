@@ -28,10 +28,24 @@ def evaluate(
         list[int] | None,
         typer.Option(help="Plays of an episode; may be given several times.", show_default="100"),
     ] = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            help="exact (no noise; Bernoulli arms, two or three), monte-carlo (simulation), or auto: "
+            "exact where it is cheaper than simulating to 0.1 %, unless --episodes or --runs is given."
+        ),
+    ] = "auto",
     episodes: Annotated[
-        int, typer.Option(help="Episodes that are simulated for each policy.")
-    ] = 100_000,
-    runs: Annotated[int, typer.Option(help="Episodes for each problem that is drawn.")] = 1,
+        int | None,
+        typer.Option(
+            help="Episodes that are simulated for each policy.",
+            show_default="100000 if it is simulated",
+        ),
+    ] = None,
+    runs: Annotated[
+        int | None,
+        typer.Option(help="Episodes for each problem that is drawn.", show_default="1"),
+    ] = None,
     seed: Annotated[int, typer.Option(help="One seed, one result.")] = 0,
     start: Annotated[
         str | None,
@@ -41,10 +55,18 @@ def evaluate(
             show_default="each-once",
         ),
     ] = None,
+    floor: Annotated[
+        bool | None,
+        typer.Option(
+            "--floor/--no-floor",
+            help="Whether to show the Bayes-optimal regret, which no policy can beat.",
+            show_default="where it takes about a second",
+        ),
+    ] = None,
     threads: Annotated[int | None, typer.Option(help="All cores by default.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Estimate the regret of policies on problems drawn from a prior, all with the same luck."""
+    """The regret of policies on problems drawn from a prior: exactly, or estimated with the same luck."""
     from ..policies import policy
     from ..priors import prior as read_prior
     from ..settings import check_horizon
@@ -55,22 +77,24 @@ def evaluate(
     made = [policy(text, start=start) for text in policies]
     for plays in horizons:
         for item in made:
-            item.plan(known, plays)
+            item.check(known, plays)
 
     from ..evaluation import evaluate as run
 
     results = []
     for plays in horizons:
-        with progress_bar(f"{episodes:,} episodes of {plays} plays") as progress:
+        with progress_bar(f"{plays} plays") as progress:
             results.append(
                 run(
                     made,
                     known,
                     plays,
+                    method=method,
                     episodes=episodes,
                     runs=runs,
                     seed=seed,
                     start=start,
+                    floor=floor,
                     threads=threads,
                     progress=progress,
                     announce=say,
@@ -81,13 +105,18 @@ def evaluate(
         show_json(objects[0] if len(objects) == 1 else {"results": objects})
         return
     for result in results:
-        times = f" ({result.runs} of each problem)" if result.runs > 1 else ""
+        how = "exact"
+        if result.method != "exact":
+            times = f" ({result.runs} of each problem)" if result.runs > 1 else ""
+            how = f"{result.episodes:,} episodes{times}, seed {result.seed}"
         begin = f", start {result.start}" if start else ""
         caption = (
             f"Regret after {result.horizon} plays: the reward lost by not always playing the best "
             f"arm; less is better\n{result.arms} arms, {result.prior}, "
-            f"{result.episodes:,} episodes{times}, seed {result.seed}{begin}"
+            f"{how}{begin}"
         )
         rows = result.rows()
         cells = [list(row.values()) for row in rows]
-        show_table(list(rows[0]), cells, numbers=3, caption=caption)
+        if result.floor is not None:
+            caption += "\nBayes-optimal: the least that any policy can have on these problems"
+        show_table(list(rows[0]), cells, numbers=len(rows[0]) - 1, caption=caption)

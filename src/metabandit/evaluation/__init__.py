@@ -1,14 +1,14 @@
 """Evaluation: what a policy's regret is on problems drawn from a prior."""
 
-from .montecarlo import IndexFault, Progress, default_checkpoints, evaluate
-from .results import Comparison, Difference, Evaluation
+from .compare import METHODS, default_checkpoints, evaluate
+from .results import Comparison, Difference, Evaluation, IndexFault
 
 __all__ = [
+    "METHODS",
     "Comparison",
     "Difference",
     "Evaluation",
     "IndexFault",
-    "Progress",
     "default_checkpoints",
     "evaluate",
 ]

@@ -9,12 +9,10 @@ chunk, so they meet the same problems and the same luck.
 from __future__ import annotations
 
 import math
-import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
@@ -22,10 +20,9 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from ..families import Array
-from ..policies import Plan, Policy, Start, policy
+from ..policies import Plan, Policy, Progress
 from ..priors import Prior
-from ..settings import check_horizon, check_whole
-from .results import Comparison, Evaluation
+from .results import Evaluation, IndexFault
 
 # Problems are drawn in groups of this many, so that the first problems of a large evaluation are
 # those of a small one.
@@ -34,26 +31,10 @@ GROUP = 8192
 # all cores to share the work.
 _CHUNK_WORK = 4_000_000
 _MOST_EPISODES = 16_384
+# Episodes that are played in step; as kernels.rows.MOST_LANES, which would load numba.
+MOST_LANES = 512
 # Per-problem regrets that are kept in all; beyond, only sums are.
 _MOST_KEPT = 100_000_000
-
-Progress = Callable[[int, int], None]
-
-
-class IndexFault(InputError):
-    """An index that is not a finite number at a state that play can reach."""
-
-    def __init__(self, policy: str, state: Sequence[float], *, uses_s: bool) -> None:
-        n, r, s, t, value = state
-        spread = f", s={s:.6g}" if uses_s else ""
-        self.policy = policy
-        self.state = {"n": n, "r": r, "s": s if uses_s else math.nan, "t": t}
-        kind = "not a number" if value != value else "infinite or too large for float32"
-        super().__init__(
-            f"the index of {policy} is {kind} where an arm has n={n:g}, r={r:.6g}{spread} "
-            f"at t={t:g}; an index must be a finite number wherever play can lead, so guard "
-            f"divisions and logarithms, as in 1/max(s, 0.01) or ln(max(t, 1))"
-        )
 
 
 @dataclass
@@ -69,17 +50,9 @@ class _ChunkResult:
 
 def is_compiled() -> bool:
     """Whether the simulator is in numba's cache on disk, so that it starts at once."""
-    from ..kernels import simulate
+    from ..kernels import jit, simulate
 
-    source = Path(simulate.__file__)
-    cached = Path(simulate.simulate.stats.cache_path).glob("simulate.simulate-*.nbi")
-    return any(file.stat().st_mtime >= source.stat().st_mtime for file in cached)
-
-
-def default_checkpoints(horizon: int, count: int = 24) -> list[int]:
-    """Numbers of plays at which regret is looked at: spread evenly in the logarithm."""
-    points = np.geomspace(1, horizon, count).round().astype(int)
-    return sorted({int(point) for point in points} | {horizon})
+    return jit.is_cached(simulate.simulate)
 
 
 class _ProblemSource:
@@ -129,7 +102,7 @@ class _Simulation:
 
     def __init__(
         self,
-        policies: Sequence[Policy],
+        plans: Sequence[tuple[Policy, Plan]],
         prior: Prior,
         horizon: int,
         *,
@@ -144,7 +117,7 @@ class _Simulation:
             # The first time everything is compiled, so that no later run has to wait.
             from ..kernels import choices  # noqa: F401
         self.kernel = simulate
-        self.policies = policies
+        self.policies = [policy for policy, _ in plans]
         self.prior = prior
         self.horizon = horizon
         self.runs = runs
@@ -155,10 +128,16 @@ class _Simulation:
         self.source = _ProblemSource(prior, seed)
         self.draw = prior.family.draw_kernel()
         self.plans: list[tuple[Any, Any, Any]] = []
-        for item in policies:
-            plan = item.plan(prior, horizon)
+        for _, plan in plans:
+            rule = simulate.Rule(
+                plan.each_once,
+                np.ascontiguousarray(plan.counts, dtype=np.float64),
+                plan.program is not None,
+                plan.parameters,
+                plan.memory,
+            )
             decide = plan.decide() if plan.decide is not None else simulate.idle
-            self.plans.append((_rule(simulate, plan), _program(machine, plan), decide))
+            self.plans.append((rule, machine.load(plan.program, plan.uses_s), decide))
 
     def _refuse(self, status: int, name: str, state: Sequence[float], *, uses_s: bool) -> NoReturn:
         """Say what stopped the simulation."""
@@ -233,33 +212,6 @@ class _Simulation:
         )
 
 
-def _rule(simulate: Any, plan: Plan) -> Any:
-    counts = np.ascontiguousarray(plan.counts, dtype=np.float64)
-    return simulate.Rule(
-        plan.each_once, counts, plan.program is not None, plan.parameters, plan.memory
-    )
-
-
-def _program(machine: Any, plan: Plan) -> Any:
-    compiled = plan.program
-    if compiled is None:
-        code = np.zeros((0, 5), np.int32)
-        spread = np.zeros(0, np.int32)
-        return machine.Program(
-            code, code, np.zeros(3), spread, 0, machine.SCRATCH, plan.uses_s, True
-        )
-    return machine.Program(
-        compiled.lane_code,
-        compiled.step_code,
-        compiled.scalars,
-        compiled.spread,
-        compiled.constants,
-        compiled.registers,
-        compiled.uses_s,
-        compiled.varies,
-    )
-
-
 def _in_order(
     work: Callable[[int, int], _ChunkResult], chunks: Sequence[tuple[int, int]], threads: int
 ) -> Iterator[_ChunkResult]:
@@ -281,88 +233,34 @@ def _in_order(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def evaluate(
-    policies: str | Policy | Sequence[str | Policy],
+def simulate(
+    plans: Sequence[tuple[Policy, Plan]],
     prior: Prior,
     horizon: int,
     *,
-    episodes: int = 100_000,
-    runs: int = 1,
-    seed: int = 0,
-    start: str | Start | None = None,
-    checkpoints: Sequence[int] | None = None,
-    threads: int | None = None,
-    lanes: int = 512,
-    progress: Progress | None = None,
-    announce: Callable[[str], None] | None = None,
-) -> Comparison:
-    """Estimate the regret of policies on problems drawn from a prior, all with the same luck.
-
-    policies: names, expressions or Policy objects; one or several
-    horizon: plays an episode
-    episodes: plays of a problem in all, `runs` of them for each problem that is drawn
-    seed: one seed, one result, whatever the number of threads
-    start: how index policies begin, unless their text says (see `policy`)
-    checkpoints: numbers of plays at which the regret curve is taken; spread evenly by default
-    threads: all cores by default
-    lanes: episodes that are played in step, a multiple of 64 up to 512; changes no result
-    progress: called as progress(problems done, problems in all) after each chunk
-    announce: called with a message if the simulator must be compiled first, which happens once
-
-    >>> import metabandit as mb
-    >>> result = mb.evaluate(["ucb1", "greedy"], mb.Bernoulli(arms=2), horizon=10, episodes=1000)
-    >>> [evaluation.policy for evaluation in result.ranking()]
-    ['greedy', 'ucb1']
-    """
-    given: list[Any]
-    if isinstance(policies, Iterable) and not isinstance(policies, str):
-        given = list(policies)
-    else:
-        given = [policies]
-    if not given:
-        raise InputError("no policy was given; name at least one, such as ucb1")
-    if not isinstance(prior, Prior):
-        raise InputError(f"the prior must be a Prior such as Bernoulli(arms=2), not {prior!r}")
-    made = [policy(item, start=start) for item in given]
-    horizon = check_horizon(horizon)
-    episodes = check_whole(episodes, "the number of episodes", 1)
-    runs = check_whole(runs, "the number of runs a problem", 1)
-    seed = check_whole(seed, "the seed", 0)
-    threads = check_whole(
-        (os.cpu_count() or 1) if threads is None else threads, "the number of threads", 1
-    )
-    if seed >= 2**63:
-        raise InputError(f"the seed must be less than 2^63, not {seed}")
-    if episodes % runs:
-        raise InputError(
-            f"the number of episodes ({episodes}) must be a multiple of the runs a problem ({runs})"
-        )
-    if lanes % 64 or not 64 <= lanes <= 512:
-        raise InputError(f"lanes must be a multiple of 64 from 64 to 512, not {lanes}")
-    if checkpoints is None or len(checkpoints) == 0:
-        checkpoints = default_checkpoints(horizon)
-    points = sorted({check_whole(point, "a checkpoint", -(2**62)) for point in checkpoints})
-    if points[0] < 1 or points[-1] > horizon:
-        raise InputError(f"checkpoints must lie between 1 and the horizon {horizon}, not {points}")
-    if points[-1] != horizon:
-        points.append(horizon)
-
-    if announce is not None and not is_compiled():
-        announce("compiling the simulator for this machine, once (about half a minute) ...")
+    episodes: int,
+    runs: int,
+    seed: int,
+    checkpoints: Sequence[int],
+    threads: int,
+    lanes: int,
+    progress: Progress | None,
+) -> tuple[tuple[Evaluation, ...], Array]:
+    """The evaluations of policies that play the same problems, and the covariance of their regrets."""
     simulation = _Simulation(
-        made, prior, horizon, runs=runs, seed=seed, checkpoints=points, lanes=lanes
+        plans, prior, horizon, runs=runs, seed=seed, checkpoints=checkpoints, lanes=lanes
     )
     problems = episodes // runs
     # Whole blocks of the most lanes, so that no lane idles.
-    blocks = _CHUNK_WORK // (horizon * prior.arms) // 512
-    size = max(1, min(_MOST_EPISODES, max(1, blocks) * 512) // runs)
+    blocks = _CHUNK_WORK // (horizon * prior.arms) // MOST_LANES
+    size = max(1, min(_MOST_EPISODES, max(1, blocks) * MOST_LANES) // runs)
     chunks = [(first, min(first + size, problems)) for first in range(0, problems, size)]
 
-    count, arms = len(made), prior.arms
-    total = np.zeros((count, len(points)))
+    count = len(plans)
+    total = np.zeros((count, len(checkpoints)))
     squares = np.zeros_like(total)
     products = np.zeros((count, count))
-    plays = np.zeros((count, arms))
+    plays = np.zeros((count, prior.arms))
     kept = problems * count <= _MOST_KEPT
     regret = np.empty((count, problems if kept else 0), np.float32)
     for (first, last), result in zip(
@@ -384,7 +282,7 @@ def evaluate(
         covariance = (products - problems * np.outer(means[:, -1], means[:, -1])) / freedom
     evaluations = tuple(
         Evaluation(
-            policy=made[position].name,
+            policy=plans[position][0].name,
             mean_regret=float(means[position, -1]),
             standard_error=float(errors[position, -1]) if freedom else math.nan,
             checkpoints=simulation.checkpoints,
@@ -395,15 +293,4 @@ def evaluate(
         )
         for position in range(count)
     )
-    return Comparison(
-        evaluations=evaluations,
-        prior=str(prior),
-        arms=arms,
-        horizon=horizon,
-        method="monte-carlo",
-        episodes=episodes,
-        runs=runs,
-        seed=seed,
-        start=str(Start.read(start)),
-        covariance=covariance,
-    )
+    return evaluations, covariance

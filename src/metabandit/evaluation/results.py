@@ -17,9 +17,28 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from ..families import Array
+from ..policies import Optimum
 from ..tables import text_table
 
 NORMAL_95 = 1.959963984540054
+
+EXACT, MONTE_CARLO = "exact", "monte-carlo"
+
+
+class IndexFault(InputError):
+    """An index that is not a finite number at a state that play can reach."""
+
+    def __init__(self, policy: str, state: Sequence[float], *, uses_s: bool) -> None:
+        n, r, s, t, value = state
+        spread = f", s={s:.6g}" if uses_s else ""
+        self.policy = policy
+        self.state = {"n": n, "r": r, "s": s if uses_s else math.nan, "t": t}
+        kind = "not a number" if value != value else "infinite or too large"
+        super().__init__(
+            f"the index of {policy} is {kind} where an arm has n={n:g}, r={r:.6g}{spread} "
+            f"at t={t:g}; an index must be a finite number wherever play can lead, so guard "
+            f"divisions and logarithms, as in 1/max(s, 0.01) or ln(max(t, 1))"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +49,8 @@ class Evaluation:
     mean_regret, standard_error: over problems of the prior, after `horizon` plays
     checkpoints, curve, curve_error: mean regret after so many plays, and its standard error
     plays: how often each arm was played, on average
-    problem_regret: regret of each problem, averaged over its runs; None if they were too many
+    problem_regret: regret of each problem, averaged over its runs; None if they were too many, or
+        if the mean over the prior was computed without drawing problems
     """
 
     policy: str
@@ -40,7 +60,7 @@ class Evaluation:
     curve: Array = field(repr=False)
     curve_error: Array = field(repr=False)
     plays: Array = field(repr=False)
-    problem_regret: npt.NDArray[np.float32] | None = field(repr=False)
+    problem_regret: npt.NDArray[np.floating[Any]] | None = field(repr=False)
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -92,7 +112,11 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class Comparison(Sequence[Evaluation]):
-    """The evaluations of several policies on the same problems, in the order given."""
+    """The evaluations of several policies on the same problems, in the order given.
+
+    `method` is "exact" or "monte-carlo"; an exact evaluation has no episodes. `floor` is what the
+    Bayes-optimal policy has, where that is known: no policy can have less.
+    """
 
     evaluations: tuple[Evaluation, ...]
     prior: str
@@ -104,6 +128,7 @@ class Comparison(Sequence[Evaluation]):
     seed: int
     start: str
     covariance: Array = field(repr=False)
+    floor: Optimum | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.evaluations)
@@ -129,39 +154,67 @@ class Comparison(Sequence[Evaluation]):
         mean = self.evaluations[i].mean_regret - self.evaluations[j].mean_regret
         c = self.covariance
         variance = float(np.maximum(c[i, i] + c[j, j] - 2.0 * c[i, j], 0.0))
-        problems = self.episodes // self.runs
-        return Difference(mean, math.sqrt(variance / problems))
+        if self.method == EXACT:
+            return Difference(mean, 0.0)
+        return Difference(mean, math.sqrt(variance / (self.episodes // self.runs)))
+
+    def share_of_wins(self, first: int | str, second: int | str) -> float:
+        """The share of problems on which `first` has less regret; equal regret counts half.
+
+        It needs the regret of each problem: a Monte-Carlo evaluation, or an exact one on a `Table`.
+        """
+        pair = [self.evaluations[self._position(which)].problem_regret for which in (first, second)]
+        if pair[0] is None or pair[1] is None:
+            raise InputError(
+                "the regret of single problems is not known here; draw problems and evaluate on "
+                "them: Table(prior.draw(rng, 10_000)[..., 0])"
+            )
+        return float(np.mean((pair[0] < pair[1]) + 0.5 * (pair[0] == pair[1])))
+
+    def above_floor(self, which: int | str) -> float | None:
+        """How much more regret than the floor a policy has, as a share of the floor."""
+        if self.floor is None or self.floor.regret <= 0.0:
+            return None
+        return self.evaluations[self._position(which)].mean_regret / self.floor.regret - 1.0
 
     def ranking(self) -> list[Evaluation]:
         """The evaluations by mean regret, best first."""
         return sorted(self.evaluations, key=lambda evaluation: evaluation.mean_regret)
 
     def rows(self) -> list[dict[str, str]]:
-        """The table's cells, best first: the paired difference is to the best."""
+        """The table's cells, best first: the paired difference is to the best. The floor is last."""
         ranking = self.ranking()
+        exact = self.method == EXACT
+        digits = 6 if exact else 4
         rows = []
         for evaluation in ranking:
-            difference = self.difference(
-                self.evaluations.index(evaluation), self.evaluations.index(ranking[0])
-            )
-            low, high = evaluation.interval
+            position = self.evaluations.index(evaluation)
+            difference = self.difference(position, self.evaluations.index(ranking[0]))
             apart = f"+{difference.mean:.4g}"
-            if math.isfinite(difference.standard_error):
+            if not exact and math.isfinite(difference.standard_error):
                 apart += f" ± {NORMAL_95 * difference.standard_error:.2g}"
-            rows.append(
-                {
-                    "policy": evaluation.policy,
-                    "regret": f"{evaluation.mean_regret:.4f}",
-                    "95 % interval": f"{low:.4f} to {high:.4f}" if math.isfinite(low) else "-",
-                    "to the best": "" if evaluation is ranking[0] else apart,
-                }
-            )
+            row = {"policy": evaluation.policy, "regret": f"{evaluation.mean_regret:.{digits}f}"}
+            if not exact:
+                low, high = evaluation.interval
+                row["95 % interval"] = f"{low:.4f} to {high:.4f}" if math.isfinite(low) else "-"
+            row["to the best"] = "" if evaluation is ranking[0] else apart
+            above = self.above_floor(position)
+            if above is not None and self.floor is not None:
+                error = 100.0 * NORMAL_95 * evaluation.standard_error / self.floor.regret
+                noise = f" ± {error:.2g}" if error > 0.0 else ""
+                row["above the floor"] = f"{100.0 * above:+.2f}{noise} %"
+            rows.append(row)
+        if self.floor is not None:
+            last = {"policy": "Bayes-optimal", "regret": f"{self.floor.regret:.{digits}f}"}
+            rows.append({title: last.get(title, "") for title in rows[0]})
         return rows
 
     def table(self) -> str:
         """The comparison as a text table, best first."""
         rows = self.rows()
-        return text_table(list(rows[0]), [list(row.values()) for row in rows], numbers=3)
+        return text_table(
+            list(rows[0]), [list(row.values()) for row in rows], numbers=len(rows[0]) - 1
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
@@ -174,5 +227,9 @@ class Comparison(Sequence[Evaluation]):
             "runs": self.runs,
             "seed": self.seed,
             "start": self.start,
-            "policies": [evaluation.to_dict() for evaluation in self.evaluations],
+            "floor": None if self.floor is None else self.floor.to_dict(),
+            "policies": [
+                {**evaluation.to_dict(), "above_floor": self.above_floor(position)}
+                for position, evaluation in enumerate(self.evaluations)
+            ],
         }

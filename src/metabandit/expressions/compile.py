@@ -7,11 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..kernels.opcodes import COPY, LANE_VARIABLES, STEP_VARIABLES
+from ..kernels.opcodes import COPY, LANE_VARIABLES, SCRATCH, STEP_VARIABLES
 from .operators import OPERATORS
 from .tree import Apply, Constant, Name, Tree
-
-_SCRATCH = 2  # rows that the machine may use within one instruction
 
 
 @dataclass(frozen=True)
@@ -107,7 +105,7 @@ class _Compiler:
             scalars=np.array(self.scalars, np.float64),
             spread=np.array([*fixed, *moving], np.int32),
             constants=len(fixed),
-            registers=len(rows) + len(self.lane) + _SCRATCH,
+            registers=len(rows) + len(self.lane) + SCRATCH,
             uses_s=self.uses_s,
             varies=bool(moving),
         )

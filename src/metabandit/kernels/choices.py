@@ -210,6 +210,50 @@ def thompson_gaussian(step, t, horizon, stats, sums, memory, parameters, keys, c
         _prefer(draw, best, chosen, u32(k))
 
 
+@pointer(DECIDE)
+def by_cuts(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
+    """Two arms, by a table: arm 0 while the successes of arm 1 are below a cut, ties below another.
+
+    parameters[entry] holds both cuts, the second one times 2^16, for each number of plays made and
+    each pair (plays, successes) of arm 0.
+    """
+    slice = step * (step + 1) * (step + 2) // 6
+    for i in range(chosen.shape[0]):
+        n = np.int64(stats[0, N, i])
+        entry = slice + n * (n + 1) // 2 + np.int64(sums[0, 0, i])
+        cuts = np.int64(parameters[entry])
+        wins = np.int64(sums[1, 0, i])
+        if wins < cuts & 0xFFFF:
+            chosen[i] = u32(0)
+        elif wins < cuts >> 16:
+            chosen[i] = below(noise_bits(keys[i], step, TIE_STREAM), 2)
+        else:
+            chosen[i] = u32(1)
+
+
+@pointer(DECIDE)
+def by_table(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
+    """The largest index from a table by plays made and pair (plays, reward sum), ties at random.
+
+    parameters: for each arm where its table begins, then the tables. Between whole reward sums the
+    index is interpolated.
+    """
+    arms = sums.shape[0]
+    slice = step * (step + 1) * (step + 2) // 6
+    values = np.empty(arms)
+    for i in range(chosen.shape[0]):
+        for k in range(arms):
+            n = np.int64(stats[k, N, i])
+            total = min(max(np.float64(sums[k, 0, i]), 0.0), np.float64(n))
+            whole = np.int64(total)
+            entry = np.int64(parameters[k]) + slice + n * (n + 1) // 2 + whole
+            part = total - whole
+            values[k] = parameters[entry]
+            if part > 0.0:
+                values[k] += part * (parameters[entry + 1] - parameters[entry])
+        chosen[i] = _best(values, keys[i], step)[0]
+
+
 def compile_choice(choose: Any) -> Any:
     """A decide function for a person's own choose(n, r, s, t, h, u), compiled once a process."""
     compiled = numba.njit(choose, error_model="numpy")

@@ -66,6 +66,13 @@ def pointer(signature: Any, *, cache: bool = True) -> Any:
     return compiled
 
 
+def is_cached(kernel: Any) -> bool:
+    """Whether compiled code of this kernel is on disk; stale code was removed on import."""
+    function = kernel.py_func
+    name = f"{function.__module__.rsplit('.', 1)[-1]}.{function.__name__}-*.nbi"
+    return any(Path(kernel.stats.cache_path).glob(name))
+
+
 _float_row = types.Array(types.float32, 1, "C")
 _float_rows = types.Array(types.float32, 2, "C")
 _arm_rows = types.Array(types.float32, 3, "C")

@@ -12,6 +12,7 @@ the rows of one arm can be chosen by an offset, and its type sets the precision.
 from __future__ import annotations
 
 from collections import namedtuple
+from typing import Any
 
 import numpy as np
 from numba import types
@@ -35,7 +36,13 @@ uses_s: whether the standard deviation is read
 varies: whether the index of an arm can change while the arm is not played
 """
 
-SCRATCH = 2
+
+def load(compiled: Any, uses_s: bool) -> Any:
+    """A compiled expression as a program; None is the program of a policy without an index."""
+    if compiled is not None:
+        return Program(*(getattr(compiled, field) for field in Program._fields))
+    code = np.zeros((0, 5), np.int32)
+    return Program(code, code, np.zeros(3), np.zeros(0, np.int32), 0, op.SCRATCH, uses_s, True)
 
 
 @jit
@@ -161,7 +168,7 @@ def run_lanes(code, file, arm, registers, out, stride, lanes, scratch):
 
     `arm` is the row of the arm's n (r and s follow), `registers` the row of register 0, `out` the
     row that takes the index; the last instruction writes there. `scratch` is a register row from
-    which SCRATCH rows are free.
+    which opcodes.SCRATCH rows are free.
     """
     last = code.shape[0] - 1
     for j in range(code.shape[0]):

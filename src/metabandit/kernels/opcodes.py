@@ -21,3 +21,5 @@ BETA_QUANTILE = 15
 LANE_VARIABLES = ("n", "r", "s")
 # A step program's operands: what is the same for all lanes comes first, then numbers and results.
 STEP_VARIABLES = ("t", "h", "K")
+# Register rows that the machine may use within one instruction.
+SCRATCH = 2

@@ -20,7 +20,8 @@ import numpy as np
 
 from .choose import choose, choose_of_two
 from .jit import DECIDE, jit, pointer
-from .machine import SCRATCH, run_lanes, run_step, spread_scalars
+from .machine import run_lanes, run_step, spread_scalars
+from .opcodes import SCRATCH
 from .random import WEYL, draw_bits, episode_bits, slot_word, unit
 from .rows import STRIDE, all_below, all_between, blend, f32, u32
 from .statistics import copy_of_two, deviate, deviate_two, deviation, update, update_two

@@ -179,15 +179,19 @@ def kl_upper64(mean, bound):
         return 1.0
     if mean <= 0.0:
         return -math.expm1(-bound)
-    low, high = mean, 1.0
+    # Newton's method on a convex function, from the right of the root: it comes down to it. Two
+    # bounds are right of the root: kl is at least 2 (q - mean)^2, and at least its part in 1 - q.
     entropy = mean * math.log(mean) + (1.0 - mean) * math.log1p(-mean)
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        if entropy - mean * math.log(middle) - (1.0 - mean) * math.log1p(-middle) > bound:
-            high = middle
-        else:
-            low = middle
-    return low
+    q = min(
+        mean + math.sqrt(0.5 * bound), -math.expm1((entropy - bound) / (1.0 - mean)), 1.0 - 1e-16
+    )
+    for _ in range(50):
+        excess = entropy - mean * math.log(q) - (1.0 - mean) * math.log1p(-q) - bound
+        step = excess * q * (1.0 - q) / (q - mean) if q > mean else 0.0
+        q -= step
+        if step < 1e-15:
+            break
+    return max(q, mean)
 
 
 @jit

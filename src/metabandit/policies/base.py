@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import InputError
 from ..expressions import (
@@ -27,13 +28,36 @@ from ..priors import Prior
 from ..settings import read_number
 from .start import Start
 
+# progress(work done, work in all)
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class ByCounts:
+    """A choice that depends on the plays and successes of the arms only: what exact evaluation needs.
+
+    One of `program` (an index), `table` (an index by plays made and pair, one row for each different
+    arm, `which` says whose), `cuts` (see kernels.forward.Choice) and `posterior` (Thompson sampling
+    from Beta(a + successes, b + failures)). After m plays any arm is played with probability rate[m],
+    and an arm with fewer than needed[m] plays comes first.
+    """
+
+    program: Compiled | None = None
+    rate: Array | None = None
+    needed: Array | None = None
+    table: Array | None = None
+    which: npt.NDArray[np.int64] | None = None
+    cuts: npt.NDArray[np.uint16] | None = None
+    posterior: tuple[float, float] | None = None
+
 
 @dataclass(frozen=True)
 class Plan:
     """A policy for one prior and horizon, in terms that a kernel understands.
 
     Either `program` is the index that the machine runs, or `decide` gives the compiled function
-    that names the arm, with its `parameters` and so many rows of `memory`.
+    that names the arm, with its `parameters` and so many rows of `memory`. `by_counts` is the same
+    choice for exact evaluation, or says why there is none.
     """
 
     each_once: bool
@@ -43,6 +67,7 @@ class Plan:
     parameters: Array = field(default_factory=lambda: np.zeros(1))
     memory: int = 0
     uses_s: bool = False
+    by_counts: ByCounts | str = "it is known as a rule to simulate only"
 
 
 class Policy(ABC):
@@ -53,6 +78,14 @@ class Policy(ABC):
     @abstractmethod
     def plan(self, prior: Prior, horizon: int) -> Plan:
         """How the kernels play this policy."""
+
+    def check(self, prior: Prior, horizon: int) -> None:
+        """Refuse a prior or horizon that this policy cannot play; takes no time."""
+        self.plan(prior, horizon)
+
+    def prepare(self, prior: Prior, horizon: int, progress: Progress | None) -> None:
+        """Compute beforehand what `plan` needs, for policies that take their time."""
+        return
 
     def _check_horizon(self, prior: Prior, horizon: int) -> None:
         if horizon < prior.arms:
@@ -129,18 +162,25 @@ class IndexPolicy(Policy):
                     )
         program = compile_expression(self.bound)
         counts = self.start.counts(prior)
-        return Plan(self.start.each_once, counts, program, uses_s=program.uses_s)
+        return Plan(
+            self.start.each_once,
+            counts,
+            program,
+            uses_s=program.uses_s,
+            by_counts=ByCounts(program),
+        )
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A function of kernels/choices.py by name, and what it needs."""
+    """A function of kernels/choices.py by name, what it needs, and the same by counts."""
 
     name: str
     parameters: tuple[float, ...] = (0.0,)
     each_once: bool = True
     memory: int = 0
     uses_s: bool = False
+    by_counts: ByCounts | str = "it is known as a rule to simulate only"
 
 
 class KernelPolicy(Policy):
@@ -167,6 +207,7 @@ class KernelPolicy(Policy):
             parameters=np.array(kernel.parameters, dtype=np.float64),
             memory=kernel.memory,
             uses_s=kernel.uses_s,
+            by_counts=kernel.by_counts,
         )
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+import numpy as np
+
+from ..expressions import compile_expression, parse
 from ..priors import Prior
-from .base import Kernel, KernelPolicy
+from .base import ByCounts, Kernel, KernelPolicy
 from .registry import Entry, Parameter, register
 
 _AUER = "Auer, Cesa-Bianchi, Fischer 2002"
@@ -36,7 +39,13 @@ register(
 
 
 def _ucb1_normal(name: str, values: Mapping[str, float]) -> KernelPolicy:
-    return KernelPolicy(name, lambda prior, horizon: Kernel("ucb1_normal", uses_s=True))
+    index = compile_expression(parse("r + 4*s*sqrt(ln(t - 1)/(n - 1))"))
+
+    def settle(prior: Prior, horizon: int) -> Kernel:
+        needed = np.ceil(8.0 * np.log(np.maximum(np.arange(horizon), 1)))
+        return Kernel("ucb1_normal", uses_s=True, by_counts=ByCounts(index, needed=needed))
+
+    return KernelPolicy(name, settle)
 
 
 register(
@@ -79,7 +88,8 @@ def _ucb2(name: str, values: Mapping[str, float]) -> KernelPolicy:
         numbers = [alpha]
         for tau, empty in epoch_levels(alpha, horizon):
             numbers += [tau, math.log(tau), empty]
-        return Kernel("ucb2", tuple(numbers), memory=2 * prior.arms + 2)
+        reason = "UCB2 keeps a memory beyond the counts (its epochs)"
+        return Kernel("ucb2", tuple(numbers), memory=2 * prior.arms + 2, by_counts=reason)
 
     return KernelPolicy(name, settle)
 
@@ -96,8 +106,14 @@ register(
 
 
 def _epsilon_greedy(name: str, values: Mapping[str, float]) -> KernelPolicy:
-    kernel = Kernel("epsilon_greedy", (values["c"], values["d"]))
-    return KernelPolicy(name, lambda prior, horizon: kernel)
+    c, d = values["c"], values["d"]
+    greedy = compile_expression(parse("r"))
+
+    def settle(prior: Prior, horizon: int) -> Kernel:
+        rate = np.minimum(1.0, c * prior.arms / (d**2 * (np.arange(horizon) + 1.0)))
+        return Kernel("epsilon_greedy", (c, d), by_counts=ByCounts(greedy, rate=rate))
+
+    return KernelPolicy(name, settle)
 
 
 register(
@@ -112,7 +128,13 @@ register(
 
 
 def _uniform(name: str, values: Mapping[str, float]) -> KernelPolicy:
-    return KernelPolicy(name, lambda prior, horizon: Kernel("uniform", each_once=False))
+    any_index = compile_expression(parse("0"))
+
+    def settle(prior: Prior, horizon: int) -> Kernel:
+        by_counts = ByCounts(any_index, rate=np.ones(horizon))
+        return Kernel("uniform", each_once=False, by_counts=by_counts)
+
+    return KernelPolicy(name, settle)
 
 
 register(Entry("uniform", "any arm, with equal probability", "what chance does", build=_uniform))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..priors import Prior
-from .base import Kernel, KernelPolicy
+from .base import ByCounts, Kernel, KernelPolicy
 from .registry import Entry, Parameter, register
 
 register(
@@ -29,7 +29,9 @@ register(
 def _thompson(name: str, values: Mapping[str, float]) -> KernelPolicy:
     def settle(prior: Prior, horizon: int) -> Kernel:
         if prior.family.in_unit_interval:
-            return Kernel("thompson_beta", (values["a"], values["b"]), each_once=False)
+            posterior = values["a"], values["b"]
+            by_counts = ByCounts(posterior=posterior)
+            return Kernel("thompson_beta", posterior, each_once=False, by_counts=by_counts)
         return Kernel("thompson_gaussian", (values["sigma"],))
 
     return KernelPolicy(name, settle)

@@ -123,6 +123,10 @@ def policy(description: str | Policy, *, start: str | Start | None = None) -> Po
         if not Path(given).exists():
             raise InputError(f"the file {given} does not exist")
         raise InputError(f"{given}: this version of metabandit does not read policy files")
+    if given.endswith(".npz"):
+        from .optimal import OptimalPolicy
+
+        return OptimalPolicy.load(given)
     head = given.partition(":")[0].strip()
     if head in CATALOGUE:
         name, settings = read_settings(given, "policy")

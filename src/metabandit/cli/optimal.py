@@ -1,0 +1,61 @@
+"""`metabandit optimal`: the least regret that any policy can have, and the policy that has it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .display import progress_bar, say, show_json, show_table
+
+
+def optimal(
+    prior: Annotated[
+        str, typer.Option(help="What problems are like: bernoulli, with two or three arms.")
+    ] = "bernoulli",
+    arms: Annotated[
+        int | None, typer.Option(help="Arms of a problem; 2 if the prior does not say.")
+    ] = None,
+    horizon: Annotated[int, typer.Option(help="Plays of an episode.")] = 100,
+    start: Annotated[
+        str, typer.Option(help="free, or each-once if each arm must be played once first.")
+    ] = "free",
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the policy to this .npz file (two arms), to evaluate it or play it later.",
+            show_default=False,
+        ),
+    ] = None,
+    threads: Annotated[int | None, typer.Option(help="All cores by default.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """The Bayes-optimal policy for Bernoulli arms with Beta means: its reward and regret."""
+    from ..policies import OptimalPolicy, Optimum
+    from ..policies import optimal as solve
+    from ..policies.optimal import check_prior, check_target
+    from ..priors import prior as read_prior
+    from ..settings import check_horizon
+
+    known = check_prior(read_prior(prior, arms=arms), "the optimum")
+    check_horizon(horizon)
+    if save is not None:
+        check_target(save)
+    with progress_bar(f"{horizon} plays") as progress:
+        if save is None:
+            result = solve(known, horizon, start=start, threads=threads, progress=progress)
+        else:
+            policy = OptimalPolicy(known, horizon, start=start, threads=threads, progress=progress)
+            policy.save(save)
+            say(f"saved the policy to {save}; try: metabandit evaluate {save} --horizon {horizon}")
+            result = Optimum(str(known), 2, horizon, start, policy.expected_reward, policy.regret)
+    if as_json:
+        show_json(result.to_dict())
+        return
+    caption = (
+        f"The best that any policy can do in {horizon} plays, start {start}\n"
+        f"{result.arms} arms, {result.prior}, exact"
+    )
+    cells = [f"{result.expected_reward:.6f}", f"{result.regret:.6f}"]
+    show_table(["expected reward", "regret"], [cells], numbers=2, caption=caption)

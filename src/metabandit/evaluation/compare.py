@@ -1,0 +1,181 @@
+"""`evaluate`: the regret of policies on a prior, exactly or by simulation, and the floor under it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError, nearest
+from ..policies import Optimum, Plan, Policy, Progress, Start, optimal, policy
+from ..policies.optimal import states
+from ..priors import Bernoulli, Prior
+from ..settings import check_horizon, check_whole
+from . import exact, montecarlo
+from .results import EXACT, MONTE_CARLO, Comparison
+
+AUTO = "auto"
+METHODS = (AUTO, EXACT, MONTE_CARLO)
+_EPISODES = 100_000
+# Episodes after which the standard error of a typical policy is 0.1 % of its regret.
+_EPISODES_FOR_COMPARISON = 1_000_000
+# The floor is added where it takes less than about a second.
+_FLOOR_SECONDS = 1.0
+
+
+def default_checkpoints(horizon: int, count: int = 24) -> list[int]:
+    """Numbers of plays at which regret is looked at: spread evenly in the logarithm."""
+    points = np.geomspace(1, horizon, count).round().astype(int)
+    return sorted({int(point) for point in points} | {horizon})
+
+
+def _has_affordable_floor(prior: Prior, horizon: int) -> bool:
+    if type(prior) is not Bernoulli or prior.arms > 3:
+        return False
+    rate = 1e9 if prior.arms == 2 else 1e8
+    return states(prior.arms, horizon) / rate <= _FLOOR_SECONDS
+
+
+def _pick_method(
+    method: str, plans: Sequence[tuple[Policy, Plan]], prior: Prior, horizon: int, *, asked: bool
+) -> str:
+    """`asked` is whether numbers were given that only a simulation has."""
+    if method not in METHODS:
+        raise InputError(f"unknown method {method!r}; {nearest(method, METHODS)}")
+    if method == MONTE_CARLO or (method == AUTO and asked):
+        return MONTE_CARLO
+    obstacle = exact.obstacle(prior, plans, horizon)
+    if method == EXACT:
+        if obstacle is not None:
+            raise InputError(f"{obstacle}; use the method monte-carlo")
+        return EXACT
+    simulation = _EPISODES_FOR_COMPARISON * horizon * prior.arms / 6e8
+    cheaper = obstacle is None and exact.cost(prior, horizon) <= simulation
+    return EXACT if cheaper else MONTE_CARLO
+
+
+def _read_points(checkpoints: Sequence[int] | None, horizon: int) -> list[int]:
+    if checkpoints is None or len(checkpoints) == 0:
+        return default_checkpoints(horizon)
+    points = sorted({check_whole(point, "a checkpoint", -(2**62)) for point in checkpoints})
+    if points[0] < 1 or points[-1] > horizon:
+        raise InputError(f"checkpoints must lie between 1 and the horizon {horizon}, not {points}")
+    return points if points[-1] == horizon else [*points, horizon]
+
+
+def evaluate(
+    policies: str | Policy | Sequence[str | Policy],
+    prior: Prior,
+    horizon: int,
+    *,
+    method: str = AUTO,
+    episodes: int | None = None,
+    runs: int | None = None,
+    seed: int = 0,
+    start: str | Start | None = None,
+    floor: bool | None = None,
+    checkpoints: Sequence[int] | None = None,
+    threads: int | None = None,
+    lanes: int = montecarlo.MOST_LANES,
+    progress: Progress | None = None,
+    announce: Callable[[str], None] | None = None,
+) -> Comparison:
+    """The regret of policies on problems drawn from a prior, all with the same luck.
+
+    policies: names, expressions or Policy objects; one or several
+    horizon: plays an episode
+    method: `exact` computes expected regret without noise (Bernoulli arms, two or three);
+        `monte-carlo` simulates; `auto` is exact where that is cheaper than simulating to 0.1 %,
+        unless episodes or runs are given
+    episodes: plays of a problem in all (100,000 by default), `runs` of them for each problem drawn
+    seed: one seed, one result, whatever the number of threads
+    start: how index policies begin, unless their text says (see `policy`)
+    floor: whether to add what the Bayes-optimal policy has; by default where that is quick
+    checkpoints: numbers of plays at which the regret curve is taken; spread evenly by default
+    threads: all cores by default
+    lanes: episodes that are simulated in step, a multiple of 64 up to 512; changes no result
+    progress: called as progress(work done, work in all)
+    announce: called with a message if something must be compiled first, which happens once
+
+    >>> import metabandit as mb
+    >>> result = mb.evaluate(["ucb1", "greedy"], mb.Bernoulli(arms=2), horizon=10)
+    >>> result.method, [evaluation.policy for evaluation in result.ranking()]
+    ('exact', ['greedy', 'ucb1'])
+    >>> round(result["greedy"].mean_regret, 5), round(result.floor.regret, 5)
+    (0.78416, 0.64488)
+    """
+    given: list[Any]
+    if isinstance(policies, Iterable) and not isinstance(policies, str):
+        given = list(policies)
+    else:
+        given = [policies]
+    if not given:
+        raise InputError("no policy was given; name at least one, such as ucb1")
+    if not isinstance(prior, Prior):
+        raise InputError(f"the prior must be a Prior such as Bernoulli(arms=2), not {prior!r}")
+    made = [policy(item, start=start) for item in given]
+    horizon = check_horizon(horizon)
+    asked = episodes is not None or runs is not None
+    runs = check_whole(1 if runs is None else runs, "the number of runs a problem", 1)
+    if episodes is None:
+        episodes = max(_EPISODES // runs, 1) * runs
+    episodes = check_whole(episodes, "the number of episodes", 1)
+    seed = check_whole(seed, "the seed", 0)
+    threads = check_whole(
+        (os.cpu_count() or 1) if threads is None else threads, "the number of threads", 1
+    )
+    if seed >= 2**63:
+        raise InputError(f"the seed must be less than 2^63, not {seed}")
+    if episodes % runs:
+        raise InputError(
+            f"the number of episodes ({episodes}) must be a multiple of the runs a problem ({runs})"
+        )
+    if lanes % 64 or not 64 <= lanes <= montecarlo.MOST_LANES:
+        raise InputError(f"lanes must be a multiple of 64 from 64 to 512, not {lanes}")
+    points = _read_points(checkpoints, horizon)
+    for item in made:
+        item.prepare(prior, horizon, progress)
+    plans = [(item, item.plan(prior, horizon)) for item in made]
+    method = _pick_method(method, plans, prior, horizon, asked=asked)
+
+    if method == EXACT:
+        if announce is not None and not exact.is_compiled():
+            announce("compiling the exact evaluation for this machine, once (about 20 s) ...")
+        evaluations = exact.evaluate_exactly(
+            plans, prior, horizon, checkpoints=points, threads=threads, progress=progress
+        )
+        covariance = np.zeros((len(made), len(made)))
+        episodes = 0
+    else:
+        if announce is not None and not montecarlo.is_compiled():
+            announce("compiling the simulator for this machine, once (about half a minute) ...")
+        evaluations, covariance = montecarlo.simulate(
+            plans,
+            prior,
+            horizon,
+            episodes=episodes,
+            runs=runs,
+            seed=seed,
+            checkpoints=points,
+            threads=threads,
+            lanes=lanes,
+            progress=progress,
+        )
+    lowest: Optimum | None = None
+    if floor or (floor is None and _has_affordable_floor(prior, horizon)):
+        lowest = optimal(prior, horizon, threads=threads, progress=progress)
+    return Comparison(
+        evaluations=evaluations,
+        prior=str(prior),
+        arms=prior.arms,
+        horizon=horizon,
+        method=method,
+        episodes=episodes,
+        runs=runs,
+        seed=seed,
+        start=str(Start.read(start)),
+        covariance=covariance,
+        floor=lowest,
+    )

@@ -1,0 +1,164 @@
+"""The Bayes-optimal policy by backward induction: the most reward that play can still expect.
+
+A state of two arms after m plays is (n1, s1, n2, s2) with n1 + n2 = m. Its value is the larger of
+two: play arm 1, or play arm 2, and go on optimally. The slice of all states after m plays replaces
+that after m + 1, in place, block by block in rising order of n1: a block needs itself and the next
+one. Layout as in forward.py. Three arms have two slices in turn.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .jit import jit
+from .pairs import pair
+
+DONE = 0
+NO_CUT = 1
+
+# Values closer than this, relative to their size, are ties.
+_TIE = 1e-12
+
+
+@jit
+def _best(won, failed, p, row, chance):
+    """The value of a row: of arm 1 from the rows that it leads to, of arm 2 from the row itself."""
+    for i in range(row.shape[0] - 1):
+        one = failed[i] + p * (1.0 + won[i] - failed[i])
+        two = row[i] + chance[i] * (1.0 + row[i + 1] - row[i])
+        row[i] = one if one > two else two
+
+
+@jit
+def _best_and_cuts(won, failed, p, row, chance, cuts):
+    """The same; also from which s2 on arm 1 is no longer better, and no longer as good."""
+    better = 0
+    equal = 0
+    for i in range(row.shape[0] - 1):
+        one = failed[i] + p * (1.0 + won[i] - failed[i])
+        two = row[i] + chance[i] * (1.0 + row[i + 1] - row[i])
+        slack = _TIE * (1.0 + two)
+        if one > two + slack:
+            if i > better:
+                return False
+            better = i + 1
+        if one >= two - slack:
+            if i > equal:
+                return False
+            equal = i + 1
+        row[i] = one if one > two else two
+    cuts[0] = better
+    cuts[1] = equal
+    return True
+
+
+@jit
+def _second(row, chance, out):
+    for i in range(out.shape[0]):
+        out[i] = row[i] + chance[i] * (1.0 + row[i + 1] - row[i])
+
+
+@jit
+def step_two(m, low, high, value, offset, stride, chance, mirror, edge, keep, cuts):
+    """The values of blocks low, ..., high - 1 after m plays, in place of those after m + 1.
+
+    `edge` is a copy of block `high` as it was, or empty if no other thread changes that block.
+    With `keep`, cuts[entry] says for each pair of arm 1 where the choice changes with s2.
+    """
+    for n1 in range(low, high):
+        n2 = m - n1
+        length = stride[n1]
+        seconds = chance[1, pair(n2, 0) : pair(n2 + 1, 0)]
+        if mirror and n1 == n2:
+            # Arm 1 is worth what arm 2 is worth with the arms exchanged.
+            square = np.empty((n1 + 1, n1 + 1))
+            for s1 in range(n1 + 1):
+                begin = offset[n1] + s1 * length
+                _second(value[begin : begin + n2 + 2], seconds, square[s1])
+            for s1 in range(n1 + 1):
+                begin = offset[n1] + s1 * length
+                for s2 in range(n2 + 1):
+                    value[begin + s2] = max(square[s1, s2], square[s2, s1])
+            continue
+        width = stride[n1 + 1]
+        source = value
+        start = offset[n1 + 1]
+        if n1 == high - 1 and edge.shape[0] > 0:
+            source = edge
+            start = 0
+        for s1 in range(n1 + 1):
+            begin = offset[n1] + s1 * length
+            row = value[begin : begin + n2 + 2]
+            failed = source[start + s1 * width : start + s1 * width + n2 + 1]
+            won = source[start + (s1 + 1) * width : start + (s1 + 1) * width + n2 + 1]
+            p = chance[0, pair(n1, s1)]
+            if keep:
+                entry = m * (m + 1) * (m + 2) // 6 + pair(n1, s1)
+                if not _best_and_cuts(won, failed, p, row, seconds, cuts[entry]):
+                    return NO_CUT
+            else:
+                _best(won, failed, p, row, seconds)
+    return DONE
+
+
+@jit
+def run_two(first, last, value, offset, stride, chance, mirror, keep, cuts):
+    """All steps from `last` plays back to `first`, as one part."""
+    nothing = np.empty(0)
+    for m in range(last - 1, first - 1, -1):
+        blocks = (m // 2 if mirror else m) + 1
+        status = step_two(m, 0, blocks, value, offset, stride, chance, mirror, nothing, keep, cuts)
+        if status != DONE:
+            return status
+    return DONE
+
+
+@jit
+def offsets_three(m, offset):
+    """Where the blocks (n1, n2) of three arms after m plays begin; returns how many states there are."""
+    total = 0
+    for n1 in range(m + 1):
+        for n2 in range(m + 1 - n1):
+            offset[n1, n2] = total
+            total += (n1 + 1) * (n2 + 1) * (m - n1 - n2 + 1)
+    return total
+
+
+@jit
+def _best_of_three(won1, failed1, p1, won2, failed2, p2, row, chance, out):
+    for i in range(out.shape[0]):
+        one = failed1[i] + p1 * (1.0 + won1[i] - failed1[i])
+        two = failed2[i] + p2 * (1.0 + won2[i] - failed2[i])
+        three = row[i] + chance[i] * (1.0 + row[i + 1] - row[i])
+        best = one if one > two else two
+        out[i] = best if best > three else three
+
+
+@jit
+def step_three(m, low, high, after, after_offset, value, offset, chance):
+    """The values of the states with low <= n1 < high after m plays, from those after m + 1."""
+    for n1 in range(low, high):
+        for n2 in range(m + 1 - n1):
+            n3 = m - n1 - n2
+            width = n3 + 1
+            thirds = chance[2, pair(n3, 0) : pair(n3 + 1, 0)]
+            for s1 in range(n1 + 1):
+                p1 = chance[0, pair(n1, s1)]
+                for s2 in range(n2 + 1):
+                    p2 = chance[1, pair(n2, s2)]
+                    a = after_offset[n1 + 1, n2] + (s1 * (n2 + 1) + s2) * width
+                    b = after_offset[n1 + 1, n2] + ((s1 + 1) * (n2 + 1) + s2) * width
+                    c = after_offset[n1, n2 + 1] + (s1 * (n2 + 2) + s2) * width
+                    d = after_offset[n1, n2] + (s1 * (n2 + 1) + s2) * (width + 1)
+                    o = offset[n1, n2] + (s1 * (n2 + 1) + s2) * width
+                    _best_of_three(
+                        after[b : b + width],
+                        after[a : a + width],
+                        p1,
+                        after[c + width : c + 2 * width],
+                        after[c : c + width],
+                        p2,
+                        after[d : d + width + 1],
+                        thirds,
+                        value[o : o + width],
+                    )

@@ -1,0 +1,556 @@
+"""Exact evaluation: how likely play with a policy reaches each state of the counts.
+
+A state of two arms after m plays is (n1, s1, n2, s2) with n1 + n2 = m: plays and successes. The
+weight of a state is the probability to reach it, over the prior and all luck. A step moves the
+weight of every state to its up to four successors, in place: only one time slice exists.
+
+The slice is cut into blocks by n1, a block into rows by s1, a row has one entry for each s2. Blocks
+and rows have room for the last step, so that nothing moves from step to step. Blocks are taken in
+falling order of n1, because a play of arm 1 leads into the next higher block. For each row the
+range of entries that are not zero is known: most states are out of a policy's reach.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+import numpy as np
+
+from .jit import jit
+from .pairs import TIE, fill_indices, mark_ties, pair
+
+BY_INDEX = 0
+BY_TABLE = 1
+BY_CUTS = 2
+BY_POSTERIOR = 3
+
+DONE = 0
+INDEX_NOT_FINITE = 1
+
+# Weights below this are dropped: they would end in numbers so small that arithmetic is slow.
+_TINY = 1e-250
+
+Choice = namedtuple("Choice", "kind rate needed table cuts gammas corner")
+Choice.__doc__ = """How a policy chooses, given the counts.
+
+kind: BY_INDEX (the machine computes the index), BY_TABLE (the index stands in `table`), BY_CUTS
+    (`cuts`, as the optimal policy has), BY_POSTERIOR (Thompson sampling)
+rate: float64[m], the probability with which any arm is played instead
+needed: float64[m], plays that every arm must have before anything else counts
+table: float64[row, entry], for each m the indices of all pairs with up to m plays
+cuts: uint16[entry, 2], for each m and pair of arm 1: arm 1 is better while s2 is below the first
+    number, and as good while it is below the second
+gammas: float64[7, .], logarithms of the Gamma function at a + i, b + i, a + b + i, 2a + i, 2b + i,
+    2a + 2b + i; then the numbers a, b themselves
+corner: float64[n1, n2], P(X1 > X2) for arms that never succeeded
+"""
+
+Slice = namedtuple("Slice", "weight first last offset stride chance mirror")
+Slice.__doc__ = """The states after m plays.
+
+weight: float64, all blocks; offset[n1] and stride[n1] say where their rows are
+first, last: int64[pair of arm 1], the range of s2 whose weights are not zero; empty if first > last
+chance: float64[arm, pair], probability of success
+mirror: whether exchanging the arms changes nothing; then only blocks with n1 <= n2 are kept
+"""
+
+# The rows of `room`, one flat array: with constants between them the compiler sees that they do not
+# overlap. What plays arm 1 comes first.
+MOST_PLAYS = 4096
+_SHARES = MOST_PLAYS + 16
+ROOM = 3 * _SHARES
+
+
+@jit
+def _split(row, upper, lower, x, base, step, room):
+    """Divide a row's weights by comparing indices: what plays arm 1 goes to `room`."""
+    for i in range(row.shape[0]):
+        share = base + (step if x > upper[i] else 0.0) + (step if x >= lower[i] else 0.0)
+        w = row[i] if row[i] > _TINY else 0.0
+        one = w * share
+        room[i] = one
+        row[i] = w - one
+
+
+@jit
+def _split_by_shares(row, room):
+    """The same by the probabilities of playing arm 1 that stand in `room`."""
+    for i in range(row.shape[0]):
+        w = row[i] if row[i] > _TINY else 0.0
+        one = w * room[_SHARES + i]
+        room[i] = one
+        row[i] = w - one
+
+
+@jit
+def _halve(row):
+    for i in range(row.shape[0]):
+        row[i] *= 0.5
+
+
+@jit
+def _clear(row):
+    for i in range(row.shape[0]):
+        row[i] = 0.0
+
+
+@jit
+def _play_second(row, chance, room):
+    """A play of arm 2: a success moves the weight on by one entry."""
+    last = row.shape[0] - 1
+    for i in range(last):
+        win = row[i] * chance[i]
+        room[i + 1] = win
+        row[i] -= win
+    room[0] = 0.0
+    for i in range(last + 1):
+        row[i] += room[i]
+
+
+@jit
+def _play_first(moved, chance, failed, won):
+    """A play of arm 1: add the weights to the rows that its failure and its success lead to."""
+    for i in range(moved.shape[0]):
+        win = moved[i] * chance
+        failed[i] += moved[i] - win
+        won[i] += win
+
+
+@jit
+def _add(source, target):
+    for i in range(target.shape[0]):
+        target[i] += source[i]
+
+
+@jit
+def _widen(slice, row, first, last):
+    slice.first[row] = min(slice.first[row], first)
+    slice.last[row] = max(slice.last[row], last)
+
+
+@jit
+def _posterior_shares(gammas, start, n1, s1, n2, first, last, room):
+    """P(X1 > X2) for s2 = first, ..., last, where X are draws from the Beta posteriors."""
+    a_, b_, ab_, aa, bb, aabb = 0, 1, 2, 3, 4, 5
+    m = n1 + n2
+    own = gammas[a_, s1] + gammas[b_, n1 - s1] - gammas[ab_, n1]
+    a = gammas[6, 0]
+    b = gammas[6, 1]
+    value = start
+    for s2 in range(last + 1):
+        if s2 >= first:
+            room[_SHARES + s2 - first] = min(max(value, 0.0), 1.0)
+        if s2 == last:
+            break
+        f2 = n2 - s2 - 1
+        other = gammas[a_, s2] + gammas[b_, f2] - gammas[ab_, n2 - 1]
+        both = gammas[aa, s1 + s2] + gammas[bb, n1 - s1 + f2] - gammas[aabb, m - 1]
+        value -= np.exp(both - own - other) * (1.0 / (a + s2) + 1.0 / (b + f2))
+
+
+@jit
+def _next_start(gammas, start, n1, s1, n2):
+    """P(X1 > X2) for s2 = 0, from s1 to s1 + 1."""
+    a_, b_, ab_, aa, bb, aabb = 0, 1, 2, 3, 4, 5
+    f1 = n1 - s1 - 1
+    own = gammas[a_, s1] + gammas[b_, f1] - gammas[ab_, n1 - 1]
+    other = gammas[a_, 0] + gammas[b_, n2] - gammas[ab_, n2]
+    both = gammas[aa, s1] + gammas[bb, f1 + n2] - gammas[aabb, n1 + n2 - 1]
+    return start + np.exp(both - own - other) * (
+        1.0 / (gammas[6, 0] + s1) + 1.0 / (gammas[6, 1] + f1)
+    )
+
+
+@jit
+def _report(arm, n, s, value, fault):
+    fault[0] = arm
+    fault[1] = n
+    fault[2] = s
+    fault[3] = value
+    return INDEX_NOT_FINITE
+
+
+@jit
+def _check(weight, begin, tables, n1, s1, n2, first, last, fault):
+    """Whether the indices of all states of a row that play can reach are finite."""
+    value = tables.value[tables.which[0], pair(n1, s1)]
+    if not abs(value) < np.inf:
+        return _report(0, n1, s1, value, fault)
+    for s2 in range(first, last + 1):
+        value = tables.value[tables.which[1], pair(n2, s2)]
+        if weight[begin + s2] > _TINY and not abs(value) < np.inf:
+            return _report(1, n2, s2, value, fault)
+    return DONE
+
+
+@jit
+def step_two(m, low, high, slice, choice, tables, finite, room, edge, edge_first, edge_last, fault):
+    """Move the weights of the blocks low, ..., high - 1 from m to m + 1 plays.
+
+    What enters block `high` goes to `edge` if that block is not the last one, because another
+    thread may be at work on it; `join` adds it later.
+    """
+    weight = slice.weight
+    first_row, second_row = tables.which[0], tables.which[1]
+    upper = tables.upper[second_row]
+    lower = tables.lower[second_row]
+    value = tables.value[first_row]
+    chance = slice.chance[1]
+    top = m // 2 if slice.mirror else m
+    for n1 in range(high - 1, low - 1, -1):
+        n2 = m - n1
+        seconds = pair(n2, 0)
+        length = slice.stride[n1]
+        onward = not (slice.mirror and n1 == n2)
+        to_edge = n1 == high - 1 and n1 < top
+        base = 0.5 * choice.rate[m]
+        forced = min(n1, n2) < choice.needed[m]
+        posterior = choice.kind == BY_POSTERIOR
+        # Whether arm 1 is played for small s2 and arm 2 for large s2, with nothing random but ties.
+        by_cuts = (
+            forced
+            or choice.kind == BY_CUTS
+            or (
+                base == 0.0
+                and tables.rising[first_row, n1]
+                and tables.rising[second_row, n2]
+                and not posterior
+            )
+        )
+        better = 0
+        equal = 0
+        if forced:
+            better = n2 + 1 if n1 < n2 else 0
+            equal = n2 + 1 if n1 <= n2 else 0
+        start = choice.corner[n1, n2] if posterior else 0.0
+        for s1 in range(n1 + 1):
+            at = pair(n1, s1)
+            first = slice.first[at]
+            last = slice.last[at]
+            x = value[at]
+            if not forced:
+                if choice.kind == BY_CUTS:
+                    entry = m * (m + 1) * (m + 2) // 6 + at
+                    better = np.int64(choice.cuts[entry, 0])
+                    equal = np.int64(choice.cuts[entry, 1])
+                elif by_cuts:
+                    while better <= n2 and x > upper[seconds + better]:
+                        better += 1
+                    equal = max(equal, better)
+                    while equal <= n2 and x >= lower[seconds + equal]:
+                        equal += 1
+            if first <= last:
+                begin = slice.offset[n1] + s1 * length
+                if not finite and not forced and base < 0.5:
+                    if _check(weight, begin, tables, n1, s1, n2, first, last, fault) != DONE:
+                        return INDEX_NOT_FINITE
+                # What plays arm 1 is `moved`, from s2 = left to right.
+                left = first
+                if by_cuts:
+                    tie = max(first, better)
+                    right = min(last, equal - 1)
+                    _halve(weight[begin + tie : begin + right + 1])
+                    moved = weight[begin + left : begin + right + 1]
+                else:
+                    if posterior:
+                        _posterior_shares(choice.gammas, start, n1, s1, n2, first, last, room)
+                        _split_by_shares(weight[begin + first : begin + last + 1], room)
+                    else:
+                        _split(
+                            weight[begin + first : begin + last + 1],
+                            upper[seconds + first : seconds + last + 1],
+                            lower[seconds + first : seconds + last + 1],
+                            x,
+                            base,
+                            0.5 - base,
+                            room,
+                        )
+                    tie = first
+                    right = last
+                    while left <= right and room[left - first] == 0.0:
+                        left += 1
+                    while right >= left and room[right - first] == 0.0:
+                        right -= 1
+                    moved = room[left - first : right + 1 - first]
+                if onward and left <= right:
+                    above = pair(n1 + 1, s1)
+                    if to_edge:
+                        failed = s1 * length
+                        won = failed + length
+                        _play_first(
+                            moved,
+                            slice.chance[0, at],
+                            edge[failed + left : failed + right + 1],
+                            edge[won + left : won + right + 1],
+                        )
+                        for s in (s1, s1 + 1):
+                            edge_first[s] = min(edge_first[s], left)
+                            edge_last[s] = max(edge_last[s], right)
+                    else:
+                        width = slice.stride[n1 + 1]
+                        failed = slice.offset[n1 + 1] + s1 * width
+                        won = failed + width
+                        _play_first(
+                            moved,
+                            slice.chance[0, at],
+                            weight[failed + left : failed + right + 1],
+                            weight[won + left : won + right + 1],
+                        )
+                        _widen(slice, above, left, right)
+                        _widen(slice, above + 1, left, right)
+                _clear(weight[begin + first : begin + min(tie, last + 1)])
+                while tie <= last and weight[begin + tie] == 0.0:
+                    tie += 1
+                if tie <= last:
+                    _play_second(
+                        weight[begin + tie : begin + last + 2], chance[seconds + tie :], room
+                    )
+                    last += 1
+                    while weight[begin + last] == 0.0:
+                        last -= 1
+                    slice.first[at] = tie
+                    slice.last[at] = last
+                else:
+                    slice.first[at] = MOST_PLAYS
+                    slice.last[at] = -1
+            if posterior and s1 < n1:
+                start = _next_start(choice.gammas, start, n1, s1, n2)
+    return DONE
+
+
+@jit
+def join(high, slice, edge, edge_first, edge_last):
+    """Add to block `high` what came from the block below, and empty the edge."""
+    length = slice.stride[high - 1]
+    for s1 in range(high + 1):
+        first = edge_first[s1]
+        last = edge_last[s1]
+        if first <= last:
+            target = slice.offset[high] + s1 * slice.stride[high]
+            source = edge[s1 * length + first : s1 * length + last + 1]
+            _add(source, slice.weight[target + first : target + last + 1])
+            _clear(source)
+            _widen(slice, pair(high, s1), first, last)
+            edge_first[s1] = MOST_PLAYS
+            edge_last[s1] = -1
+
+
+@jit
+def fold(m, slice):
+    """With mirrored arms: a block with n1 = n2 also gets what comes from the half that is not kept."""
+    if not slice.mirror or m % 2 == 1:
+        return
+    n = m // 2
+    begin = slice.offset[n]
+    length = slice.stride[n]
+    for s1 in range(n + 1):
+        for s2 in range(s1 + 1):
+            i = begin + s1 * length + s2
+            j = begin + s2 * length + s1
+            both = slice.weight[i] + slice.weight[j]
+            slice.weight[i] = both
+            slice.weight[j] = both
+    for s1 in range(n + 1):
+        at = pair(n, s1)
+        slice.first[at] = MOST_PLAYS
+        slice.last[at] = -1
+        for s2 in range(n + 1):
+            if slice.weight[begin + s1 * length + s2] > 0.0:
+                _widen(slice, at, s2, s2)
+
+
+@jit
+def set_tables(m, horizon, plays, arms, program, choice, tables, most):
+    """The indices of up to `most` plays for the choice after m; false if one is not finite."""
+    if choice.kind == BY_INDEX:
+        return fill_indices(program, tables, arms, plays + m, horizon - m, most)
+    finite = True
+    if choice.kind == BY_TABLE:
+        begin = m * (m + 1) * (m + 2) // 6
+        for row in range(choice.table.shape[0]):
+            for i in range(pair(most + 1, 0)):
+                tables.value[row, i] = choice.table[row, begin + i]
+            finite = mark_ties(tables, row, most) and finite
+    return finite
+
+
+@jit
+def totals(m, slice, sums):
+    """Expected successes of both arms and plays of each, and the sum of all weights (which is 1)."""
+    for k in range(sums.shape[0]):
+        sums[k] = 0.0
+    top = m // 2 if slice.mirror else m
+    for n1 in range(top + 1):
+        n2 = m - n1
+        wins = 0.0
+        mass = 0.0
+        for s1 in range(n1 + 1):
+            at = pair(n1, s1)
+            begin = slice.offset[n1] + s1 * slice.stride[n1]
+            for s2 in range(slice.first[at], slice.last[at] + 1):
+                w = slice.weight[begin + s2]
+                wins += w * (s1 + s2)
+                mass += w
+        if slice.mirror and n1 < n2:
+            sums[0] += 2.0 * wins
+            sums[1] += mass * m
+            sums[2] += mass * m
+            sums[3] += 2.0 * mass
+        else:
+            sums[0] += wins
+            sums[1] += mass * n1
+            sums[2] += mass * n2
+            sums[3] += mass
+
+
+@jit
+def run_two(first, last, horizon, plays, slice, choice, program, tables, finite, room, fault):
+    """All steps from `first` to `last` plays as one part; `finite` is about indices without t."""
+    nothing = np.zeros(0, np.int64)
+    for m in range(first, last):
+        if program.varies or choice.kind == BY_TABLE:
+            finite = set_tables(m, horizon, plays, 2, program, choice, tables, m)
+        blocks = (m // 2 if slice.mirror else m) + 1
+        status = step_two(
+            m, 0, blocks, slice, choice, tables, finite, room, room, nothing, nothing, fault
+        )
+        if status != DONE:
+            fault[4] = m
+            return status
+        fold(m + 1, slice)
+    return DONE
+
+
+@jit
+def _split_three(row, upper, lower, x, alone, tied, even, room):
+    """Divide a row's weights among three arms.
+
+    x is the better index of the first two. `alone` has their shares where arm 3 is worse, `tied`
+    all shares where it is as good; `even` is what each arm has besides, whatever the indices.
+    """
+    rest = 1.0 - 3.0 * even
+    for i in range(row.shape[0]):
+        w = row[i] if row[i] > _TINY else 0.0
+        above = x > upper[i]
+        equal = x >= lower[i]
+        one = alone[0] if above else (tied[0] if equal else 0.0)
+        two = alone[1] if above else (tied[1] if equal else 0.0)
+        three = 0.0 if above else (tied[2] if equal else 1.0)
+        room[i] = w * (even + rest * one)
+        room[_SHARES + i] = w * (even + rest * two)
+        room[2 * _SHARES + i] = w * (even + rest * three)
+
+
+@jit
+def _play_third(room, chance, row):
+    for i in range(row.shape[0] - 1):
+        win = room[2 * _SHARES + i] * chance[i]
+        row[i] += room[2 * _SHARES + i] - win
+        row[i + 1] += win
+
+
+@jit
+def _is_zero(row):
+    wrong = 0
+    for i in range(row.shape[0]):
+        wrong += 0 if row[i] == 0.0 else 1
+    return wrong == 0
+
+
+@jit
+def step_three(m, weight, offset, after, after_offset, chance, choice, tables, finite, room, fault):
+    """Three arms: add the weights after m plays to those after m + 1, which are zero before."""
+    which = tables.which
+    even = choice.rate[m] / 3.0
+    alone = np.zeros(2)
+    tied = np.zeros(3)
+    for n1 in range(m + 1):
+        for n2 in range(m + 1 - n1):
+            n3 = m - n1 - n2
+            width = n3 + 1
+            at3 = pair(n3, 0)
+            upper = tables.upper[which[2], at3 : at3 + width]
+            lower = tables.lower[which[2], at3 : at3 + width]
+            fewest = min(n1, min(n2, n3))
+            forced = fewest < choice.needed[m]
+            for s1 in range(n1 + 1):
+                for s2 in range(n2 + 1):
+                    o = offset[n1, n2] + (s1 * (n2 + 1) + s2) * width
+                    row = weight[o : o + width]
+                    if _is_zero(row):
+                        continue
+                    x1 = tables.value[which[0], pair(n1, s1)]
+                    x2 = tables.value[which[1], pair(n2, s2)]
+                    if not finite and not forced and even < 1.0 / 3.0:
+                        if not abs(x1) < np.inf:
+                            return _report(0, n1, s1, x1, fault)
+                        if not abs(x2) < np.inf:
+                            return _report(1, n2, s2, x2, fault)
+                        for s3 in range(width):
+                            x3 = tables.value[which[2], at3 + s3]
+                            if row[s3] > _TINY and not abs(x3) < np.inf:
+                                return _report(2, n3, s3, x3, fault)
+                    x = max(x1, x2)
+                    slack = TIE * abs(x)
+                    first = 1.0 if x1 >= x - slack else 0.0
+                    second = 1.0 if x2 >= x - slack else 0.0
+                    third = 1.0
+                    if forced:
+                        first = 1.0 if n1 == fewest else 0.0
+                        second = 1.0 if n2 == fewest else 0.0
+                        third = 1.0 if n3 == fewest else 0.0
+                    both = max(first + second, 1.0)
+                    alone[0] = first / both
+                    alone[1] = second / both
+                    tied[0] = first / (first + second + third)
+                    tied[1] = second / (first + second + third)
+                    tied[2] = third / (first + second + third)
+                    if forced:
+                        for i in range(width):
+                            room[i] = row[i] * tied[0]
+                            room[_SHARES + i] = row[i] * tied[1]
+                            room[2 * _SHARES + i] = row[i] * tied[2]
+                    else:
+                        _split_three(row, upper, lower, x, alone, tied, even, room)
+                    a = after_offset[n1 + 1, n2] + (s1 * (n2 + 1) + s2) * width
+                    b = a + (n2 + 1) * width
+                    _play_first(
+                        room[:width],
+                        chance[0, pair(n1, s1)],
+                        after[a : a + width],
+                        after[b : b + width],
+                    )
+                    c = after_offset[n1, n2 + 1] + (s1 * (n2 + 2) + s2) * width
+                    _play_first(
+                        room[_SHARES : _SHARES + width],
+                        chance[1, pair(n2, s2)],
+                        after[c : c + width],
+                        after[c + width : c + 2 * width],
+                    )
+                    d = after_offset[n1, n2] + (s1 * (n2 + 1) + s2) * (width + 1)
+                    _play_third(room, chance[2, at3 : at3 + width], after[d : d + width + 1])
+    return DONE
+
+
+@jit
+def totals_three(m, weight, offset, sums):
+    """Expected successes, plays of each arm, and the sum of all weights (which is 1)."""
+    for k in range(sums.shape[0]):
+        sums[k] = 0.0
+    for n1 in range(m + 1):
+        for n2 in range(m + 1 - n1):
+            n3 = m - n1 - n2
+            wins = 0.0
+            mass = 0.0
+            o = offset[n1, n2]
+            for s1 in range(n1 + 1):
+                for s2 in range(n2 + 1):
+                    for s3 in range(n3 + 1):
+                        wins += weight[o] * (s1 + s2 + s3)
+                        mass += weight[o]
+                        o += 1
+            sums[0] += wins
+            sums[1] += mass * n1
+            sums[2] += mass * n2
+            sums[3] += mass * n3
+            sums[4] += mass

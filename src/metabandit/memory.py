@@ -1,0 +1,42 @@
+"""How much memory is free, so that what cannot fit is refused before anything is allocated."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from .errors import InputError
+
+
+def _number(path: str) -> int | None:
+    try:
+        return int(Path(path).read_text(encoding="ascii").split()[0])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def free_memory() -> int:
+    """Bytes that can still be used: what the machine has, or what is left of the container's share."""
+    free = []
+    try:
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                free.append(1024 * int(line.split()[1]))
+    except OSError:
+        pass
+    if not free:
+        free.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    limit, used = _number("/sys/fs/cgroup/memory.max"), _number("/sys/fs/cgroup/memory.current")
+    if limit is not None and used is not None:
+        free.append(limit - used)
+    return min(free)
+
+
+def check_memory(needed: int, what: str, remedy: str) -> None:
+    """Refuse what needs more memory than is free."""
+    free = free_memory()
+    if needed > free:
+        raise InputError(
+            f"{what} needs about {needed / 1e9:.3g} GB of memory, {free / 1e9:.3g} GB are free; "
+            f"{remedy}"
+        )

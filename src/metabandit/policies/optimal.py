@@ -1,0 +1,462 @@
+"""The Bayes-optimal policy for Bernoulli arms with Beta means: the floor under every regret."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError, nearest
+from ..memory import check_memory
+from ..priors import Bernoulli, Prior
+from ..settings import check_horizon, check_whole
+from .base import ByCounts, Plan, Policy, Progress
+from .registry import Entry, register
+
+FREE = "free"
+EACH_ONCE = "each-once"
+Cuts = npt.NDArray[np.uint16]
+
+_SHORTER = "choose a shorter horizon"
+# From this many plays on, the blocks of a step are shared among threads.
+_SHARED = 256
+_FORMAT = "metabandit optimal policy 1"
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """What the best of all policies gets: no policy has less expected regret on this prior.
+
+    `start` says whether all play is free, or each arm must be played once first.
+    """
+
+    prior: str
+    arms: int
+    horizon: int
+    start: str
+    expected_reward: float
+    regret: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return asdict(self)
+
+
+def states(arms: int, horizon: int) -> int:
+    """How many states of the counts there are in all."""
+    return math.comb(horizon + 2 * arms, 2 * arms)
+
+
+def is_mirrored(prior: Bernoulli) -> bool:
+    """Whether exchanging the arms changes nothing."""
+    return len(set(zip(prior.alpha, prior.beta, strict=True))) == 1
+
+
+def check_prior(prior: Prior, what: str) -> Bernoulli:
+    """The prior, if backward induction can be done for it."""
+    if type(prior) is not Bernoulli:
+        raise InputError(
+            f"{what} is for Bernoulli arms with Beta means (the prior bernoulli), not for {prior}"
+        )
+    if prior.arms > 3:
+        raise InputError(
+            f"{what} is for 2 or 3 arms, not {prior.arms}: the states are too many; the policy "
+            f"gittins is a strong reference for more arms, though no bound"
+        )
+    return prior
+
+
+def slice_bytes(arms: int, horizon: int, *, mirror: bool) -> int:
+    """The memory of all states of one step, the last one."""
+    if arms == 2:
+        return 8 * math.comb(horizon + 3, 3) // (2 if mirror else 1)
+    return 2 * 8 * math.comb(horizon + 5, 5)
+
+
+def optimal(
+    prior: Prior,
+    horizon: int,
+    *,
+    start: str = FREE,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Optimum:
+    """The reward and the regret of the Bayes-optimal policy, for two or three Bernoulli arms.
+
+    start: `free`, or `each-once` if each arm must be played once first
+    progress: called as progress(states done, states in all)
+
+    >>> import metabandit as mb
+    >>> round(mb.optimal(mb.Bernoulli(arms=2), horizon=10).regret, 6)
+    0.644881
+    """
+    known = check_prior(prior, "the optimum")
+    horizon = check_horizon(horizon)
+    _check_start(start, known.arms, horizon)
+    reward, _ = _solve(known, horizon, start=start, keep=False, threads=threads, progress=progress)
+    regret = horizon * known.expected_best() - reward
+    return Optimum(str(known), known.arms, horizon, start, reward, regret)
+
+
+def _check_start(start: str, arms: int, horizon: int) -> None:
+    if start not in (FREE, EACH_ONCE):
+        raise InputError(
+            f"unknown start {start!r} of the optimum; {nearest(start, (FREE, EACH_ONCE))}"
+        )
+    if start == EACH_ONCE and horizon < arms:
+        raise InputError(
+            f"the start each-once plays each of the {arms} arms, so the horizon must be at least "
+            f"{arms}, not {horizon}"
+        )
+
+
+def _solve(
+    prior: Bernoulli,
+    horizon: int,
+    *,
+    start: str,
+    keep: bool,
+    threads: int | None,
+    progress: Progress | None,
+) -> tuple[float, Cuts]:
+    """The expected reward, and with `keep` what to do in every state."""
+    threads = check_whole(threads or os.cpu_count() or 1, "the number of threads", 1)
+    mirror = is_mirrored(prior) and not keep
+    needed = slice_bytes(prior.arms, horizon, mirror=mirror)
+    if keep:
+        # The cuts, and once more as the numbers that the simulator reads.
+        needed += (4 + 8) * math.comb(horizon + 2, 3)
+    check_memory(needed, f"the optimum for {prior.arms} arms and {horizon} plays", _SHORTER)
+    first = prior.arms if start == EACH_ONCE else 0
+    induction = _TwoArms if prior.arms == 2 else _ThreeArms
+    solved = induction(prior, horizon, mirror, keep)
+    with ThreadPoolExecutor(threads) as pool:
+        solved.run(first, pool if threads > 1 else None, progress)
+    if first == 0:
+        return solved.value(0, ()), solved.cuts
+    reward = 0.0
+    for outcome in np.ndindex(*(2,) * prior.arms):
+        weight = 1.0
+        for arm, won in enumerate(outcome):
+            chance = prior.alpha[arm] / (prior.alpha[arm] + prior.beta[arm])
+            weight *= chance if won else 1.0 - chance
+        reward += weight * (sum(outcome) + solved.value(first, outcome))
+    return reward, solved.cuts
+
+
+class _TwoArms:
+    """Backward induction for two arms: one slice, changed in place."""
+
+    def __init__(self, prior: Bernoulli, horizon: int, mirror: bool, keep: bool) -> None:
+        from ..kernels import backward, pairs
+
+        self.kernel = backward
+        self.parts = pairs.parts
+        self.horizon = horizon
+        self.mirror = mirror
+        self.keep = keep
+        self.chance = pairs.chances(prior.alpha, prior.beta, horizon)
+        self.offset, self.stride = pairs.layout(horizon, mirror)
+        self.values = np.zeros(self.offset[-1])
+        entries = math.comb(horizon + 2, 3) if keep else 0
+        self.cuts: Cuts = np.zeros((entries, 2), np.uint16)
+
+    def run(self, first: int, pool: ThreadPoolExecutor | None, progress: Progress | None) -> None:
+        total = states(2, self.horizon)
+        last = self.horizon
+        while last > first:
+            if last > _SHARED and pool is not None:
+                begin = last - 1
+                self._shared_step(begin, pool)
+            else:
+                begin = max(first, last - (_SHARED if last <= _SHARED else 1))
+                self._check(
+                    self.kernel.run_two(
+                        begin,
+                        last,
+                        self.values,
+                        self.offset,
+                        self.stride,
+                        self.chance,
+                        self.mirror,
+                        self.keep,
+                        self.cuts,
+                    )
+                )
+            last = begin
+            if progress is not None:
+                progress(total - states(2, last), total)
+
+    def _shared_step(self, m: int, pool: ThreadPoolExecutor) -> None:
+        parts = self.parts(m, self.mirror, 4)
+        # A part needs the block above it as it was before the step.
+        edges = [
+            np.empty(0)
+            if high == parts[-1][1]
+            else self.values[self.offset[high] : self.offset[high + 1]].copy()
+            for _, high in parts
+        ]
+
+        def step(part: tuple[int, int], edge: npt.NDArray[np.float64]) -> int:
+            status: int = self.kernel.step_two(
+                m,
+                *part,
+                self.values,
+                self.offset,
+                self.stride,
+                self.chance,
+                self.mirror,
+                edge,
+                self.keep,
+                self.cuts,
+            )
+            return status
+
+        for status in pool.map(step, parts, edges):
+            self._check(status)
+
+    def _check(self, status: int) -> None:
+        if status != self.kernel.DONE:
+            raise RuntimeError("the optimal choice is not monotone in the successes of an arm")
+
+    def value(self, m: int, outcome: Sequence[int]) -> float:
+        """The value of the first state, or of that after one play of each arm."""
+        if not m:
+            return float(self.values[0])
+        return float(self.values[self.offset[1] + outcome[0] * self.stride[1] + outcome[1]])
+
+
+class _ThreeArms:
+    """Backward induction for three arms: two slices in turn."""
+
+    def __init__(self, prior: Bernoulli, horizon: int, mirror: bool, keep: bool) -> None:
+        from ..kernels import backward, pairs
+
+        self.kernel = backward
+        self.horizon = horizon
+        self.cuts: Cuts = np.zeros((0, 2), np.uint16)
+        self.chance = pairs.chances(prior.alpha, prior.beta, horizon)
+        shape = (horizon + 2, horizon + 2)
+        self.offsets = [np.zeros(shape, np.int64) for _ in range(2)]
+        size = backward.offsets_three(horizon, self.offsets[horizon % 2])
+        self.values = [np.zeros(size) for _ in range(2)]
+
+    def run(self, first: int, pool: ThreadPoolExecutor | None, progress: Progress | None) -> None:
+        total = states(3, self.horizon)
+        for m in range(self.horizon - 1, first - 1, -1):
+            self.kernel.offsets_three(m, self.offsets[m % 2])
+            after, before = (m + 1) % 2, m % 2
+
+            def step(n1: int, m: int = m, after: int = after, before: int = before) -> None:
+                self.kernel.step_three(
+                    m,
+                    n1,
+                    n1 + 1,
+                    self.values[after],
+                    self.offsets[after],
+                    self.values[before],
+                    self.offsets[before],
+                    self.chance,
+                )
+
+            if pool is None or m < 20:
+                for n1 in range(m + 1):
+                    step(n1)
+            else:
+                list(pool.map(step, range(m + 1)))
+            if progress is not None:
+                progress(total - states(3, m), total)
+
+    def value(self, m: int, outcome: Sequence[int]) -> float:
+        values, offset = self.values[m % 2], self.offsets[m % 2]
+        if not m:
+            return float(values[0])
+        a, b, c = outcome
+        return float(values[offset[1, 1] + 4 * a + 2 * b + c])
+
+
+def check_target(path: str | Path) -> Path:
+    """A path that a policy can be saved to: nothing is overwritten."""
+    path = Path(path)
+    if path.suffix != ".npz":
+        raise InputError(f"the optimal policy is saved to a file ending in .npz, not {path}")
+    if path.exists():
+        raise InputError(f"the file {path} exists already; remove it or choose another name")
+    if not path.parent.is_dir():
+        raise InputError(f"the folder {path.parent} does not exist")
+    return path
+
+
+def _check_two_arms(prior: Prior) -> Bernoulli:
+    known = check_prior(prior, "the optimal policy")
+    if known.arms != 2:
+        raise InputError(
+            f"the optimal policy as a table is for 2 arms, not {known.arms}; its value for "
+            f"three arms is what metabandit optimal prints"
+        )
+    return known
+
+
+class OptimalPolicy(Policy):
+    """The Bayes-optimal policy for two Bernoulli arms, as a table of what to do in every state.
+
+    It is solved for one prior and horizon; `prior.draw` may come from another prior when it is
+    played, which shows what a wrong prior costs.
+    """
+
+    def __init__(
+        self,
+        prior: Prior,
+        horizon: int,
+        *,
+        start: str = FREE,
+        name: str = "optimal",
+        threads: int | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        known = _check_two_arms(prior)
+        self.horizon = check_horizon(horizon)
+        _check_start(start, 2, self.horizon)
+        self.name = name
+        self.alpha, self.beta = known.alpha, known.beta
+        self.start = start
+        self.expected_reward, self.cuts = _solve(
+            known, self.horizon, start=start, keep=True, threads=threads, progress=progress
+        )
+        self.regret = self.horizon * known.expected_best() - self.expected_reward
+
+    def choose(self, plays: Sequence[int], successes: Sequence[int]) -> tuple[int, ...]:
+        """The best arms, numbered from 0, after these plays and successes; two if they are equal.
+
+        >>> import metabandit as mb
+        >>> mb.OptimalPolicy(mb.Bernoulli(arms=2), 10).choose(plays=[1, 0], successes=[1, 0])
+        (0,)
+        """
+        if len(plays) != 2 or len(successes) != 2:
+            raise InputError("plays and successes have one number for each of the 2 arms")
+        counts = [check_whole(number, "plays", 0) for number in plays]
+        wins = [check_whole(number, "successes", 0) for number in successes]
+        m = sum(counts)
+        if wins[0] > counts[0] or wins[1] > counts[1]:
+            raise InputError(f"an arm has more successes than plays: {wins} in {counts}")
+        if m >= self.horizon:
+            raise InputError(f"{m} plays are made already, of {self.horizon}")
+        if self.start == EACH_ONCE and m < 2:
+            return (m,)
+        entry = math.comb(m + 2, 3) + math.comb(counts[0] + 1, 2) + wins[0]
+        better, equal = self.cuts[entry]
+        if wins[1] < better:
+            return (0,)
+        return (0, 1) if wins[1] < equal else (1,)
+
+    def plan(self, prior: Prior, horizon: int) -> Plan:
+        if prior.arms != 2 or not prior.family.binary:
+            raise InputError(
+                f"{self.name} is for 2 arms that pay 0 or 1, not for {prior.arms} arms of {prior}"
+            )
+        if horizon > self.horizon:
+            raise InputError(
+                f"{self.name} was solved for {self.horizon} plays; the horizon must not be longer, "
+                f"not {horizon}"
+            )
+        if self.start == EACH_ONCE:
+            self._check_horizon(prior, horizon)
+
+        def decide() -> Any:
+            from ..kernels import choices
+
+            return choices.by_cuts
+
+        return Plan(
+            self.start == EACH_ONCE,
+            np.zeros((3, 2)),
+            decide=decide,
+            parameters=self.cuts[:, 0] + 65536.0 * self.cuts[:, 1],
+            by_counts=ByCounts(cuts=self.cuts),
+        )
+
+    def save(self, path: str | Path) -> Path:
+        """Write the policy to a file ending in .npz, which `policy` and the command line read."""
+        path = check_target(path)
+        unfinished = path.with_suffix(".unfinished.npz")
+        try:
+            np.savez_compressed(
+                unfinished,
+                format=_FORMAT,
+                horizon=self.horizon,
+                start=self.start,
+                alpha=self.alpha,
+                beta=self.beta,
+                expected_reward=self.expected_reward,
+                regret=self.regret,
+                cuts=self.cuts,
+            )
+            unfinished.replace(path)
+        except OSError as error:
+            raise InputError(f"the file {path} cannot be written: {error}") from None
+        return path
+
+    @classmethod
+    def load(cls, path: str | Path) -> OptimalPolicy:
+        """Read a policy that `save` wrote."""
+        policy = cls.__new__(cls)
+        policy.name = str(path)
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                if str(file["format"]) != _FORMAT:
+                    raise ValueError(f"its format is {file['format']}, not {_FORMAT}")
+                policy.horizon = int(file["horizon"])
+                policy.start = str(file["start"])
+                policy.alpha = tuple(file["alpha"].tolist())
+                policy.beta = tuple(file["beta"].tolist())
+                policy.expected_reward = float(file["expected_reward"])
+                policy.regret = float(file["regret"])
+                policy.cuts = file["cuts"]
+            if policy.cuts.shape != (math.comb(policy.horizon + 2, 3), 2):
+                raise ValueError("it holds another number of states than its horizon has")
+        except FileNotFoundError:
+            raise InputError(f"the file {path} does not exist") from None
+        except Exception as error:
+            raise InputError(f"{path} is no policy that metabandit saved: {error}") from None
+        return policy
+
+
+class _OptimalForPrior(Policy):
+    """The catalogue's `optimal`: solved for the prior and the horizon of the evaluation."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._solved: dict[tuple[str, int], OptimalPolicy] = {}
+
+    def check(self, prior: Prior, horizon: int) -> None:
+        _check_two_arms(prior)
+
+    def prepare(self, prior: Prior, horizon: int, progress: Progress | None) -> None:
+        key = str(prior), horizon
+        if key not in self._solved:
+            self._solved[key] = OptimalPolicy(prior, horizon, name=self.name, progress=progress)
+
+    def plan(self, prior: Prior, horizon: int) -> Plan:
+        self.prepare(prior, horizon, None)
+        return self._solved[str(prior), horizon].plan(prior, horizon)
+
+
+def _optimal(name: str, values: Mapping[str, float]) -> Policy:
+    return _OptimalForPrior(name)
+
+
+register(
+    Entry(
+        "optimal",
+        "what backward induction says for this prior and horizon; two arms",
+        "Bellman 1956",
+        build=_optimal,
+    )
+)
