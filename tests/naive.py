@@ -8,6 +8,8 @@ move.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
+from functools import cache
 
 import numpy as np
 from scipy import special
@@ -250,6 +252,22 @@ def thompson_gaussian_choice(play: Play, sigma: float) -> int:
     return draws.index(max(draws))
 
 
+def gittins_choice(play: Play, tables: dict, means: list) -> int:
+    """The index of each arm from the table of its mean's distribution."""
+    values = []
+    for arm, rewards in enumerate(play.rewards):
+        entry = math.comb(play.step + 2, 3) + math.comb(len(rewards) + 1, 2) + round(sum(rewards))
+        values.append(tables[means[arm]][entry])
+    return play.best(values, tie=1e-9)
+
+
+def optimal_choice(play: Play, policy) -> int:
+    best = policy.choose(
+        [len(rewards) for rewards in play.rewards], [round(sum(r)) for r in play.rewards]
+    )
+    return best[below(noise_bits(play.key, play.step, 1), len(best))]
+
+
 # Episodes ------------------------------------------------------------------------------------
 
 
@@ -280,3 +298,137 @@ def play_episode(choose, each_once, counts, family, parameters, horizon, seed, e
         play.rewards[arm].append(reward)
         moves.append(arm)
     return moves
+
+
+# Exact values --------------------------------------------------------------------------------
+#
+# Expected reward by recursion over the counts, in fractions. `chance(arm, n, s)` is the probability
+# that the arm pays; `shares(plays, wins)` the probability with which each arm is played.
+
+
+def beta_chance(alpha, beta):
+    return lambda arm, n, s: Fraction(alpha[arm] + s) / (alpha[arm] + beta[arm] + n)
+
+
+def expected_reward(choose, chance, arms: int, horizon: int, each_once: bool):
+    """`choose(values, plays, wins)` combines what each arm is worth into the value of a state."""
+
+    @cache
+    def value(plays, wins):
+        made = sum(plays)
+        if made == horizon:
+            return Fraction(0)
+        worth = []
+        for arm in range(arms):
+            p = chance(arm, plays[arm], wins[arm])
+            more = tuple(n + (k == arm) for k, n in enumerate(plays))
+            won = tuple(s + (k == arm) for k, s in enumerate(wins))
+            if each_once and made < arms and arm != made:
+                worth.append(None)  # not allowed yet
+            else:
+                worth.append(p * (1 + value(more, won)) + (1 - p) * value(more, wins))
+        if each_once and made < arms:
+            return worth[made]
+        return choose(worth, plays, wins)
+
+    return value((0,) * arms, (0,) * arms)
+
+
+def best_of(worth, plays, wins):
+    return max(worth)
+
+
+def by_shares(shares):
+    def choose(worth, plays, wins):
+        return sum(
+            share * value for share, value in zip(shares(plays, wins), worth, strict=True) if share
+        )
+
+    return choose
+
+
+def shares_of(values, tie: float = 1e-9):
+    """The best values share the play evenly."""
+    top = max(values)
+    tied = [abs(v - top) <= tie * max(abs(v), abs(top)) for v in values]
+    return [Fraction(int(t), sum(tied)) for t in tied]
+
+
+def index_shares(tree: Tree, counts: np.ndarray, horizon: int):
+    def shares(plays, wins):
+        values = []
+        made = sum(plays)
+        for arm, (extra, s) in enumerate(zip(plays, wins, strict=True)):
+            n = counts[0, arm] + extra
+            r = (counts[1, arm] + s) / n
+            variance = (counts[2, arm] + s) / n - r * r
+            state = {"n": n, "r": r, "s": math.sqrt(max(variance, 0.0))}
+            state |= {"t": counts[0].sum() + made, "h": horizon - made, "K": len(plays)}
+            values.append(value(tree, state))
+        return shares_of(values)
+
+    return shares
+
+
+def epsilon_greedy_shares(c, d):
+    def shares(plays, wins):
+        rate = min(Fraction(1), Fraction(c) * len(plays) / (Fraction(d) ** 2 * (sum(plays) + 1)))
+        greedy = shares_of([s / n for n, s in zip(plays, wins, strict=True)])
+        return [rate / len(plays) + (1 - rate) * share for share in greedy]
+
+    return shares
+
+
+def ucb1_normal_shares(plays, wins):
+    t = sum(plays)
+    if min(plays) < math.ceil(8 * math.log(t)):
+        return shares_of([-n for n in plays])
+    values = []
+    for n, s in zip(plays, wins, strict=True):
+        r = s / n
+        values.append(r + 4 * math.sqrt(r * (1 - r) * math.log(t - 1) / (n - 1)))
+    return shares_of(values)
+
+
+def uniform_shares(plays, wins):
+    return [Fraction(1, len(plays))] * len(plays)
+
+
+def _beta(a: int, b: int) -> Fraction:
+    return Fraction(math.factorial(a - 1) * math.factorial(b - 1), math.factorial(a + b - 1))
+
+
+def thompson_shares(a: int, b: int):
+    """P(X1 > X2) for Beta variates with whole parameters, as a finite sum."""
+
+    def shares(plays, wins):
+        a1, a2 = (a + s for s in wins)
+        b1, b2 = (b + n - s for n, s in zip(plays, wins, strict=True))
+        first = sum(
+            _beta(a2 + i, b1 + b2) / ((b1 + i) * _beta(1 + i, b1) * _beta(a2, b2))
+            for i in range(a1)
+        )
+        return [first, 1 - first]
+
+    return shares
+
+
+def gittins_index(n: int, s: int, left: int, alpha: float, beta: float) -> float:
+    """The price at which one is indifferent between stopping and going on, by bisection."""
+
+    def gain(price):
+        @cache
+        def going_on(n, s, left):
+            if not left:
+                return 0.0
+            p = (alpha + s) / (alpha + beta + n)
+            more = p * max(0.0, going_on(n + 1, s + 1, left - 1))
+            return p - price + more + (1 - p) * max(0.0, going_on(n + 1, s, left - 1))
+
+        return going_on(n, s, left)
+
+    low, high = 0.0, 1.0
+    for _ in range(50):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if gain(middle) > 0 else (low, middle)
+    return low

@@ -51,14 +51,19 @@ def test_evaluate_prints_a_table_with_the_best_first(tmp_path):
     for word in ("100 plays", "2 arms", "bernoulli:alpha=1,beta=1", "20,000 episodes", "seed 1"):
         assert word in caption
     assert "\x1b" not in printed, "a pipe gets plain text"
-    cells = rows(printed)
+    *cells, floor = rows(printed)
+    assert floor[0] == "Bayes-optimal"
+    assert float(floor[1]) == pytest.approx(1.7482, abs=1e-4)
     assert {row[0] for row in cells} == {"ucb1:C=0.17", "ucb1-tuned", "r + 3/(n + 2)"}
     regrets = [float(row[1]) for row in cells]
     assert regrets == sorted(regrets)
     for row, regret in zip(cells, regrets, strict=True):
         low, high = map(float, row[2].split(" to "))
         assert low < regret < high
-    assert [len(row) for row in cells] == [3, 4, 4], "only the others have a difference to the best"
+    assert [len(row) for row in cells] == [4, 5, 5], "only the others have a difference to the best"
+    assert all(row[-1].endswith(" %") for row in cells)
+    plain = rows(answer(FIRST + "| --no-floor", tmp_path))
+    assert [row[:3] for row in plain] == [row[:3] for row in cells]
 
 
 def test_evaluate_prints_json(tmp_path):

@@ -34,7 +34,7 @@ def optimal(
     """The Bayes-optimal policy for Bernoulli arms with Beta means: its reward and regret."""
     from ..policies import OptimalPolicy, Optimum
     from ..policies import optimal as solve
-    from ..policies.optimal import check_prior, check_target
+    from ..policies.optimum import check_prior, check_target
     from ..priors import prior as read_prior
     from ..settings import check_horizon
 

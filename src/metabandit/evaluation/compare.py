@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import InputError, nearest
 from ..policies import Optimum, Plan, Policy, Progress, Start, optimal, policy
-from ..policies.optimal import states
+from ..policies.optimum import states
 from ..priors import Bernoulli, Prior
 from ..settings import check_horizon, check_whole
 from . import exact, montecarlo
@@ -165,7 +165,7 @@ def evaluate(
         )
     lowest: Optimum | None = None
     if floor or (floor is None and _has_affordable_floor(prior, horizon)):
-        lowest = optimal(prior, horizon, threads=threads, progress=progress)
+        lowest = optimal(prior, horizon, threads=threads, progress=progress if floor else None)
     return Comparison(
         evaluations=evaluations,
         prior=str(prior),

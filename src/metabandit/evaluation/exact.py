@@ -22,7 +22,7 @@ from ..errors import InputError
 from ..families import BERNOULLI, Array
 from ..memory import check_memory
 from ..policies import ByCounts, Plan, Policy, Progress
-from ..policies.optimal import slice_bytes, states
+from ..policies.optimum import slice_bytes, states
 from ..priors import Bernoulli, Prior, Table
 from .results import Evaluation, IndexFault
 
@@ -92,7 +92,10 @@ def evaluate_exactly(
         "choose a shorter horizon, or the method monte-carlo",
     )
     points = np.array(checkpoints, dtype=np.int64)
-    total = len(plans) * states(prior.arms, horizon)
+    total = sum(
+        states(prior.arms, horizon) - states(prior.arms, prior.arms if plan.each_once else 0)
+        for _, plan in plans
+    )
     done = 0
 
     def report(before: int, after: int) -> None:

@@ -182,14 +182,17 @@ def kl_upper64(mean, bound):
     # Newton's method on a convex function, from the right of the root: it comes down to it. Two
     # bounds are right of the root: kl is at least 2 (q - mean)^2, and at least its part in 1 - q.
     entropy = mean * math.log(mean) + (1.0 - mean) * math.log1p(-mean)
-    q = min(
-        mean + math.sqrt(0.5 * bound), -math.expm1((entropy - bound) / (1.0 - mean)), 1.0 - 1e-16
-    )
-    for _ in range(50):
+    tail = -math.expm1((entropy - bound) / (1.0 - mean))
+    q = min(mean + math.sqrt(0.5 * bound), tail)
+    if q >= 1.0:
+        return 1.0
+    for _ in range(60):
         excess = entropy - mean * math.log(q) - (1.0 - mean) * math.log1p(-q) - bound
-        step = excess * q * (1.0 - q) / (q - mean) if q > mean else 0.0
+        if not excess > 0.0:
+            break
+        step = excess * q * (1.0 - q) / (q - mean)
         q -= step
-        if step < 1e-15:
+        if step < 1e-16:
             break
     return max(q, mean)
 

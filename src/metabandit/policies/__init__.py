@@ -11,7 +11,7 @@ from .base import (
     Policy,
     Progress,
 )
-from .optimal import OptimalPolicy, Optimum, optimal
+from .optimum import OptimalPolicy, Optimum, optimal
 from .registry import CATALOGUE, Entry, Parameter, policy, register
 from .start import Start
 

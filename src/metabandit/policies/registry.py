@@ -124,7 +124,7 @@ def policy(description: str | Policy, *, start: str | Start | None = None) -> Po
             raise InputError(f"the file {given} does not exist")
         raise InputError(f"{given}: this version of metabandit does not read policy files")
     if given.endswith(".npz"):
-        from .optimal import OptimalPolicy
+        from .optimum import OptimalPolicy
 
         return OptimalPolicy.load(given)
     head = given.partition(":")[0].strip()

@@ -169,7 +169,7 @@ class _TwoArms:
         self.cuts: Cuts = np.zeros((entries, 2), np.uint16)
 
     def run(self, first: int, pool: ThreadPoolExecutor | None, progress: Progress | None) -> None:
-        total = states(2, self.horizon)
+        total = states(2, self.horizon) - states(2, first)
         last = self.horizon
         while last > first:
             if last > _SHARED and pool is not None:
@@ -192,7 +192,7 @@ class _TwoArms:
                 )
             last = begin
             if progress is not None:
-                progress(total - states(2, last), total)
+                progress(states(2, self.horizon) - states(2, last), total)
 
     def _shared_step(self, m: int, pool: ThreadPoolExecutor) -> None:
         parts = self.parts(m, self.mirror, 4)
@@ -249,7 +249,7 @@ class _ThreeArms:
         self.values = [np.zeros(size) for _ in range(2)]
 
     def run(self, first: int, pool: ThreadPoolExecutor | None, progress: Progress | None) -> None:
-        total = states(3, self.horizon)
+        total = states(3, self.horizon) - states(3, first)
         for m in range(self.horizon - 1, first - 1, -1):
             self.kernel.offsets_three(m, self.offsets[m % 2])
             after, before = (m + 1) % 2, m % 2
@@ -272,7 +272,7 @@ class _ThreeArms:
             else:
                 list(pool.map(step, range(m + 1)))
             if progress is not None:
-                progress(total - states(3, m), total)
+                progress(states(3, self.horizon) - states(3, m), total)
 
     def value(self, m: int, outcome: Sequence[int]) -> float:
         values, offset = self.values[m % 2], self.offsets[m % 2]

@@ -1,0 +1,478 @@
+"""Exact evaluation and the optimum: against fractions, reference values and the simulator."""
+
+from __future__ import annotations
+
+import csv
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import metabandit as mb
+from metabandit import memory
+from metabandit.evaluation import exact
+from metabandit.expressions import parse
+from metabandit.policies.gittins import gittins_table
+
+from . import naive
+from .test_table1 import EXACT
+
+REFERENCE = Path(__file__).parent / "reference"
+# Whole numbers and halves, so that fractions are exact; one prior is the same for all arms.
+PRIORS = {
+    2: [((1, 1), (1, 1)), ((3, 1), (2, 1)), ((0.5, 2.5), (1.5, 1))],
+    3: [((1, 1, 1), (1, 1, 1)), ((3, 1, 0.5), (2, 1, 1.5))],
+}
+CASES = [(arms, prior) for arms, priors in PRIORS.items() for prior in priors]
+
+
+def regret(policy, prior, horizon, **options):
+    result = mb.evaluate(policy, prior, horizon, method="exact", floor=False, **options)
+    assert result.method == "exact"
+    assert result[0].standard_error == 0.0
+    assert math.isclose(result[0].plays.sum(), horizon, rel_tol=1e-12)
+    assert result[0].curve[-1] == result[0].mean_regret
+    return result[0].mean_regret
+
+
+def fractions(numbers):
+    return tuple(Fraction(number) for number in numbers)
+
+
+def naive_regret(shares, arms, alpha, beta, horizon, *, each_once):
+    chance = naive.beta_chance(fractions(alpha), fractions(beta))
+    reward = naive.expected_reward(naive.by_shares(shares), chance, arms, horizon, each_once)
+    best = mb.Bernoulli(arms, alpha=list(alpha), beta=list(beta)).expected_best()
+    return horizon * best - float(reward)
+
+
+# Against fractions ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("each_once", [False, True])
+@pytest.mark.parametrize(("arms", "means"), CASES)
+def test_optimum_is_that_of_fractions(arms, means, each_once):
+    alpha, beta = means
+    prior = mb.Bernoulli(arms, alpha=list(alpha), beta=list(beta))
+    chance = naive.beta_chance(fractions(alpha), fractions(beta))
+    for horizon in range(arms if each_once else 1, 7):
+        expected = naive.expected_reward(naive.best_of, chance, arms, horizon, each_once)
+        found = mb.optimal(prior, horizon, start="each-once" if each_once else "free")
+        assert found.expected_reward == pytest.approx(float(expected), abs=1e-12)
+
+
+# With and without t, rising and falling in r, with ties, with s.
+INDICES = [
+    "r",
+    "r + sqrt(2*ln(t)/n)",
+    "r + 3/(n + 2)",
+    "sqrt(n) * (r - 1/2)",
+    "abs(r - 1/(n + t))",
+    "s - r + h/n",
+    "1",
+    "kl_upper(r, ln(t)/n)",
+]
+
+
+@pytest.mark.parametrize("start", ["each-once", "prior-counts", "prior-counts:plays=3,sum=1"])
+@pytest.mark.parametrize("text", INDICES)
+@pytest.mark.parametrize(("arms", "means"), CASES)
+def test_index_policies_are_those_of_fractions(arms, means, text, start):
+    alpha, beta = means
+    prior = mb.Bernoulli(arms, alpha=list(alpha), beta=list(beta))
+    policy = mb.policy(text, start=start)
+    for horizon in (arms, 5, 6):
+        plan = policy.plan(prior, horizon)
+        shares = naive.index_shares(parse(text), plan.counts, horizon)
+        expected = naive_regret(shares, arms, alpha, beta, horizon, each_once=plan.each_once)
+        assert regret(policy, prior, horizon) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(("arms", "means"), CASES)
+def test_other_policies_are_those_of_fractions(arms, means):
+    alpha, beta = means
+    prior = mb.Bernoulli(arms, alpha=list(alpha), beta=list(beta))
+    rules = {
+        "eps_n-greedy": (naive.epsilon_greedy_shares(1, 1), True),
+        "eps_n-greedy:c=0.25,d=0.5": (naive.epsilon_greedy_shares(0.25, 0.5), True),
+        "ucb1-normal": (naive.ucb1_normal_shares, True),
+        "uniform": (naive.uniform_shares, False),
+    }
+    if arms == 2:
+        rules["thompson"] = naive.thompson_shares(1, 1), False
+        rules["thompson:a=2,b=3"] = naive.thompson_shares(2, 3), False
+    for text, (shares, each_once) in rules.items():
+        expected = naive_regret(shares, arms, alpha, beta, 6, each_once=each_once)
+        assert regret(text, prior, 6) == pytest.approx(expected, abs=1e-12), text
+
+
+def test_ucb1_normal_beyond_its_forced_plays():
+    """With few arms its index is first read after some sixty plays: compare with the simulator."""
+    prior = mb.Bernoulli()
+    result = mb.evaluate("ucb1-normal", prior, 300, episodes=200_000, seed=1, floor=False)[0]
+    assert abs(regret("ucb1-normal", prior, 300) - result.mean_regret) < 3 * result.standard_error
+
+
+@pytest.mark.parametrize("text", ["ucb1", "thompson", "eps_n-greedy", "s - r"])
+def test_regret_on_given_problems_is_that_of_fractions(text):
+    problems = [(0.25, 0.75), (0.75, 0.25), (0.5, 0.5), (0.0, 1.0), (1.0, 0.125)]
+    horizon = 6
+    result = mb.evaluate(text, mb.Table(problems), horizon, method="exact")[0]
+    policy = mb.policy(text)
+    plan = policy.plan(mb.Bernoulli(), horizon)
+    shares = {
+        "thompson": naive.thompson_shares(1, 1),
+        "eps_n-greedy": naive.epsilon_greedy_shares(1, 1),
+    }.get(text) or naive.index_shares(policy.bound, plan.counts, horizon)
+    for problem, found in zip(problems, result.problem_regret, strict=True):
+        means = fractions(problem)
+        reward = naive.expected_reward(
+            naive.by_shares(shares),
+            lambda arm, n, s, means=means: means[arm],
+            2,
+            horizon,
+            plan.each_once,
+        )
+        assert found == pytest.approx(float(horizon * max(means) - reward), abs=1e-12)
+    assert result.mean_regret == pytest.approx(result.problem_regret.mean())
+
+
+@pytest.mark.parametrize("means", [(1.0, 1.0), (3.0, 2.0), (0.5, 1.5)])
+def test_gittins_index_is_where_going_on_is_indifferent(means):
+    horizon = 12
+    table = gittins_table(horizon, *means)
+    entry = 0
+    for made in range(horizon):
+        for n in range(made + 1):
+            for s in range(n + 1):
+                expected = naive.gittins_index(n, s, horizon - made, *means)
+                assert table[entry] == pytest.approx(expected, abs=1e-4)
+                entry += 1
+    assert entry == len(table)
+
+
+# Against reference values --------------------------------------------------------------------
+
+
+def reference_values():
+    with open(REFERENCE / "exact_values.csv", encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            yield row["policy"], int(row["horizon"]), float(row["bayes_regret"])
+
+
+@pytest.mark.parametrize(("name", "horizon", "value"), list(reference_values()))
+def test_reference_values(name, horizon, value):
+    prior = mb.Bernoulli()
+    if name.startswith("Bayes-optimal"):
+        start = "each-once" if "once" in name else "free"
+        assert mb.optimal(prior, horizon, start=start).regret == pytest.approx(value, abs=1e-6)
+    elif (name, horizon) == ("eps_n-greedy c=1 d=1", 100):
+        # The reference compares s * (1/n) in floating point, where rounding breaks true ties.
+        assert epsilon_greedy_regret(horizon, rounded=True) == pytest.approx(value, abs=1e-5)
+        expected = epsilon_greedy_regret(horizon, rounded=False)
+        assert regret(EXACT[name], prior, horizon) == pytest.approx(expected, abs=1e-10)
+    else:
+        assert regret(EXACT.get(name, name), prior, horizon) == pytest.approx(value, abs=2e-5)
+
+
+def epsilon_greedy_regret(horizon, *, rounded):
+    """eps_n-greedy with c = d = 1 on uniform means, ties by whole numbers or by rounded quotients."""
+    weights = {1: np.full((2, 2), 0.25)}
+    reward = 1.0
+    for m in range(2, horizon):
+        rate = min(1.0, 2.0 / (m + 1))
+        after = {n: np.zeros((n + 1, m + 2 - n)) for n in range(1, m + 1)}
+        for n1, weight in weights.items():
+            n2 = m - n1
+            s1, s2 = np.arange(n1 + 1)[:, None], np.arange(n2 + 1)[None, :]
+            x, y = (s1 * (1.0 / n1), s2 * (1.0 / n2)) if rounded else (s1 * n2, s2 * n1)
+            one = weight * (rate / 2 + (1 - rate) * ((x > y) + 0.5 * (x == y)))
+            two = weight - one
+            p1, p2 = (1 + s1) / (2 + n1), (1 + s2) / (2 + n2)
+            reward += (one * p1 + two * p2).sum()
+            after[n1 + 1][1:] += one * p1
+            after[n1 + 1][:-1] += one * (1 - p1)
+            after[n1][:, 1:] += two * p2
+            after[n1][:, :-1] += two * (1 - p2)
+        weights = after
+    return horizon * 2 / 3 - reward
+
+
+def test_the_reward_that_another_solver_prints():
+    found = mb.optimal(mb.Bernoulli(), 60).expected_reward
+    assert found == pytest.approx(38.562343246635564, abs=1e-9)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 2.0, 0.3, [3.0, 1.0], [0.05, 40.0]])
+@pytest.mark.parametrize("beta", [1.0, 0.02, 200.0])
+def test_expected_best(alpha, beta):
+    prior = mb.Bernoulli(2, alpha=alpha, beta=beta)
+    first, second = (scipy.stats.beta(a, b) for a, b in zip(prior.alpha, prior.beta, strict=True))
+    # E max = E p1 + E (p2 - p1)+, by a sum over quantiles of both.
+    u = (np.arange(2000) + 0.5) / 2000
+    x, y = first.ppf(u), second.ppf(u)
+    gain = np.maximum(y[None, :] - x[:, None], 0.0).mean()
+    assert prior.expected_best() == pytest.approx(first.mean() + gain, abs=2e-4)
+
+
+def test_expected_best_of_many_uniform_means():
+    assert mb.Bernoulli(9).expected_best() == pytest.approx(0.9, abs=1e-12)
+
+
+# Against the simulator -----------------------------------------------------------------------
+
+TEN = [
+    "ucb1",
+    "ucb1-tuned",
+    "kl-ucb",
+    "moss",
+    "bayes-ucb",
+    "thompson",
+    "eps_n-greedy",
+    "ucb1-normal",
+    "r + 3/(n + 2)",
+    "gittins",
+]
+
+
+@pytest.mark.parametrize("horizon", [10, 37, 100])
+@pytest.mark.parametrize(
+    "prior",
+    [mb.Bernoulli(), mb.Bernoulli(alpha=[3, 1], beta=[2, 1]), mb.Bernoulli(alpha=0.5, beta=4)],
+    ids=str,
+)
+def test_exact_is_what_simulation_estimates(prior, horizon):
+    simulated = mb.evaluate(TEN, prior, horizon, episodes=300_000, seed=2, floor=False)
+    computed = mb.evaluate(TEN, prior, horizon, method="exact", floor=False)
+    for estimate, truth in zip(simulated, computed, strict=True):
+        error = estimate.mean_regret - truth.mean_regret
+        assert abs(error) < 3 * estimate.standard_error, estimate.policy
+        assert np.allclose(estimate.plays, truth.plays, rtol=0.01, atol=0.02)
+        assert (np.abs(estimate.curve - truth.curve) <= 5 * estimate.curve_error + 1e-9).all()
+
+
+@pytest.mark.parametrize("start", ["free", "each-once"])
+def test_the_saved_optimal_policy_has_the_regret_of_the_recursion(tmp_path, start):
+    prior = mb.Bernoulli(alpha=[3, 1], beta=[2, 1])
+    solved = mb.OptimalPolicy(prior, 50, start=start)
+    path = solved.save(tmp_path / "best.npz")
+    assert solved.regret == pytest.approx(mb.optimal(prior, 50, start=start).regret, abs=1e-12)
+    played = mb.evaluate(str(path), prior, 50, episodes=500_000, seed=1)[0]
+    assert abs(played.mean_regret - solved.regret) < 3 * played.standard_error
+    assert regret(str(path), prior, 50) == pytest.approx(solved.regret, abs=1e-10)
+    again = mb.OptimalPolicy.load(path)
+    assert again.start == start
+    assert again.expected_reward == solved.expected_reward
+    with pytest.raises(mb.InputError, match="exists already"):
+        solved.save(path)
+
+
+# What must not change a result ---------------------------------------------------------------
+
+ALL = ["ucb1", "r", "s - r", "thompson", "eps_n-greedy", "ucb1-normal", "gittins", "optimal"]
+
+
+@pytest.mark.parametrize("prior", [mb.Bernoulli(), mb.Bernoulli(alpha=[3, 1], beta=2)], ids=str)
+def test_parts_and_threads_change_nothing(monkeypatch, prior):
+    options = {"method": "exact", "floor": False}
+    whole = mb.evaluate(ALL, prior, 60, **options)
+    assert mb.evaluate(ALL, prior, 60, threads=1, **options).to_dict() == whole.to_dict()
+    monkeypatch.setattr(exact, "_LONG", 20)
+    monkeypatch.setattr(exact, "_SHARED", 10)
+    alone = mb.evaluate(ALL, prior, 60, threads=1, **options)
+    for threads in (2, 3):
+        shared = mb.evaluate(ALL, prior, 60, threads=threads, **options)
+        assert shared.to_dict() == alone.to_dict()
+    for one, other in zip(whole, alone, strict=True):
+        assert one.mean_regret == pytest.approx(other.mean_regret, abs=1e-11)
+
+
+def test_threads_do_not_change_the_optimum():
+    for prior, horizon in [
+        (mb.Bernoulli(), 300),
+        (mb.Bernoulli(alpha=[2, 1]), 300),
+        (mb.Bernoulli(3), 30),
+    ]:
+        values = {mb.optimal(prior, horizon, threads=threads).expected_reward for threads in (1, 2)}
+        assert len(values) == 1
+
+
+def test_a_mirrored_prior_needs_no_mirror(monkeypatch):
+    """Both halves computed apart give what one half gives."""
+    prior = mb.Bernoulli(alpha=2)
+    half = mb.evaluate(ALL, prior, 41, method="exact", floor=False)
+    optimum = mb.optimal(prior, 41)
+    monkeypatch.setattr(exact, "_mirrors", lambda plan, prior: False)
+    monkeypatch.setattr("metabandit.policies.optimum.is_mirrored", lambda prior: False)
+    whole = mb.evaluate(ALL, prior, 41, method="exact", floor=False)
+    for one, other in zip(half, whole, strict=True):
+        assert np.allclose(one.curve, other.curve, rtol=0, atol=1e-12)
+        assert np.allclose(one.plays, other.plays, rtol=0, atol=1e-11)
+    assert mb.optimal(prior, 41).regret == pytest.approx(optimum.regret, abs=1e-12)
+
+
+# Properties ----------------------------------------------------------------------------------
+
+shapes = st.floats(0.05, 20.0)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.tuples(shapes, shapes), st.tuples(shapes, shapes), st.integers(2, 25))
+def test_nothing_is_below_the_floor(alpha, beta, horizon):
+    prior = mb.Bernoulli(alpha=list(alpha), beta=list(beta))
+    policies = ["ucb1-tuned", "greedy", "thompson", "gittins", "optimal", "uniform"]
+    result = mb.evaluate(policies, prior, horizon, method="exact", floor=True)
+    for evaluation in result:
+        assert evaluation.mean_regret >= result.floor.regret - 1e-9
+        assert (np.diff(evaluation.curve) >= -1e-9).all(), "regret never falls"
+    assert result["optimal"].mean_regret == pytest.approx(result.floor.regret, abs=1e-9)
+    means = np.array(alpha) / np.add(alpha, beta)
+    lost = horizon * (prior.expected_best() - means.mean())
+    assert result["uniform"].mean_regret == pytest.approx(lost, abs=1e-9)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=5))
+def test_problems_can_be_turned_round(problems):
+    """Exchanging the arms of a problem changes nothing for a policy that does not know them."""
+    turned = [problem[::-1] for problem in problems]
+    for text in ("kl-ucb", "thompson", "s - r"):
+        one, other = (
+            mb.evaluate(text, mb.Table(some), 15, method="exact")[0] for some in (problems, turned)
+        )
+        assert np.allclose(one.problem_regret, other.problem_regret, rtol=0, atol=1e-10)
+        assert (one.problem_regret >= -1e-10).all()
+
+
+def test_the_prior_is_the_mean_of_its_problems():
+    """Expected plays are polynomials of the means, so Gauss's nodes on p1 < p2 and p1 > p2 are exact."""
+    nodes, weights = np.polynomial.legendre.leggauss(20)
+    nodes, weights = (nodes + 1) / 2, weights / 2
+    larger, share = (grid.ravel() for grid in np.meshgrid(nodes, nodes))
+    weight = np.outer(weights, weights).ravel() * larger  # the triangle narrows towards 0
+    for text in ("ucb1", "thompson"):
+        total = 0.0
+        for order in (1, -1):
+            problems = np.stack([larger * share, larger], axis=1)[:, ::order]
+            total += weight @ mb.evaluate(text, mb.Table(problems), 12)[0].problem_regret
+        assert total == pytest.approx(regret(text, mb.Bernoulli(), 12), abs=1e-12)
+
+
+def test_shares_of_wins():
+    problems = mb.Table(mb.Bernoulli().draw(np.random.default_rng(1), 2000)[..., 0])
+    result = mb.evaluate(["ucb1", "kl-ucb", "greedy"], problems, 100)
+    assert result.method == "exact"
+    wins = result.share_of_wins("kl-ucb", "ucb1")
+    assert wins > 0.9
+    assert result.share_of_wins("ucb1", "kl-ucb") == pytest.approx(1 - wins)
+    assert result.share_of_wins("ucb1", "ucb1") == 0.5
+    with pytest.raises(mb.InputError, match="draw problems"):
+        mb.evaluate(["ucb1", "greedy"], mb.Bernoulli(), 20).share_of_wins(0, 1)
+
+
+# Which method, and what is refused -----------------------------------------------------------
+
+
+def test_auto_takes_what_is_cheaper():
+    def method(policy, prior, horizon, **options):
+        return mb.evaluate(policy, prior, horizon, floor=False, **options).method
+
+    uniform = mb.Bernoulli()
+    assert method("ucb1", uniform, 100) == "exact"
+    assert method("ucb1", mb.Bernoulli(3), 30) == "exact"
+    assert method("ucb1", uniform, 100, episodes=1000) == "monte-carlo"
+    assert method("ucb1", uniform, 100, runs=10) == "monte-carlo"
+    assert method(["ucb1", "ucb2"], uniform, 100) == "monte-carlo"
+    assert method("ucb1", uniform, 1000) == "monte-carlo"
+    assert method("ucb1", mb.Bernoulli(3), 100) == "monte-carlo"
+    assert method("ucb1", mb.Bernoulli(5), 10) == "monte-carlo"
+    assert method("ucb1", mb.Gaussian(), 10) == "monte-carlo"
+    rule = mb.ChoicePolicy("first", lambda n, r, s, t, h, u: 0)
+    assert method(rule, uniform, 10) == "monte-carlo"
+
+
+@pytest.mark.parametrize(
+    ("policy", "prior", "horizon", "message"),
+    [
+        ("ucb2", mb.Bernoulli(), 10, "UCB2 keeps a memory beyond the counts"),
+        ("ucb1", mb.Gaussian(), 10, "for Bernoulli arms"),
+        ("ucb1", mb.Bernoulli(4), 10, "up to 3 arms"),
+        ("ucb1", mb.Table([[0.1, 0.2, 0.3]]), 10, "up to 2 arms"),
+        ("thompson", mb.Bernoulli(3), 10, "2 arms only"),
+        ("ucb1", mb.Bernoulli(), 5000, "up to 4096 plays"),
+        (mb.ChoicePolicy("mine", max), mb.Bernoulli(), 10, "rule to simulate only"),
+    ],
+)
+def test_what_has_no_exact_method_is_refused(policy, prior, horizon, message):
+    with pytest.raises(mb.InputError, match=message):
+        mb.evaluate(policy, prior, horizon, method="exact")
+
+
+def test_too_much_memory_is_refused_before_it_is_allocated(monkeypatch):
+    monkeypatch.setattr(memory, "free_memory", lambda: 10**6)
+    for call in (
+        lambda: mb.optimal(mb.Bernoulli(), 200),
+        lambda: mb.optimal(mb.Bernoulli(3), 60),
+        lambda: mb.OptimalPolicy(mb.Bernoulli(), 200),
+        lambda: mb.evaluate("ucb1", mb.Bernoulli(), 200, method="exact"),
+        lambda: mb.evaluate("gittins", mb.Bernoulli(9), 200, episodes=10),
+    ):
+        with pytest.raises(mb.InputError, match=r"needs about .* GB of memory, 0\.001 GB are free"):
+            call()
+
+
+def test_free_memory_is_a_sensible_number():
+    assert 10**7 < memory.free_memory() < 10**14
+
+
+def test_an_index_that_is_no_number_is_reported_where_play_can_lead():
+    for arms in (2, 3):
+        with pytest.raises(mb.IndexFault) as caught:
+            mb.evaluate("1/s", mb.Bernoulli(arms), 10, method="exact")
+        assert caught.value.state == {"n": 1.0, "r": 0.0, "s": 0.0, "t": float(arms)}
+    # An arm without a success is never left with a play more than the other here.
+    assert regret("ln(max(r, 0.01))", mb.Bernoulli(), 10) > 0
+
+
+def test_the_optimal_policy_answers_in_every_state():
+    policy = mb.OptimalPolicy(mb.Bernoulli(), 10)
+    assert policy.choose([0, 0], [0, 0]) == (0, 1)
+    assert policy.choose([1, 0], [1, 0]) == (0,)
+    assert policy.choose([1, 0], [0, 0]) == (1,)
+    each = mb.OptimalPolicy(mb.Bernoulli(), 10, start="each-once")
+    assert each.choose([1, 0], [1, 0]) == (1,)
+    for plays, wins, message in [
+        ([1], [0], "one number for each"),
+        ([1, 0], [2, 0], "more successes"),
+        ([5, 5], [0, 0], "made already"),
+        ([1, -1], [0, 0], "at least 0"),
+    ]:
+        with pytest.raises(mb.InputError, match=message):
+            policy.choose(plays, wins)
+
+
+def test_files_that_hold_no_policy(tmp_path):
+    broken = tmp_path / "broken.npz"
+    broken.write_bytes(b"PK nothing")
+    np.savez(tmp_path / "other.npz", cuts=np.zeros(3))
+    for name, message in [
+        ("broken.npz", "no policy that metabandit saved"),
+        ("other.npz", "no policy that metabandit saved"),
+        ("missing.npz", "does not exist"),
+    ]:
+        with pytest.raises(mb.InputError, match=message):
+            mb.policy(str(tmp_path / name))
+    solved = mb.OptimalPolicy(mb.Bernoulli(), 5)
+    with pytest.raises(mb.InputError, match=r"ending in \.npz"):
+        solved.save(tmp_path / "best.json")
+    with pytest.raises(mb.InputError, match="folder"):
+        solved.save(tmp_path / "nowhere" / "best.npz")
+    with pytest.raises(mb.InputError, match="solved for 5 plays"):
+        mb.evaluate(solved, mb.Bernoulli(), 6)
+    with pytest.raises(mb.InputError, match="2 arms"):
+        mb.evaluate(solved, mb.Bernoulli(3), 4)
