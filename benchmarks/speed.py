@@ -124,7 +124,7 @@ class Contender:
 
 def evaluate(policy: str, episodes: int, arms: int = 2, horizon: int = HORIZON, threads: int = 1):
     """metabandit's answer, with nothing but the regret at the horizon asked for."""
-    size: Any = {"episodes": episodes, "threads": threads, "checkpoints": [horizon]}
+    size: Any = {"episodes": episodes, "threads": threads, "checkpoints": [horizon], "floor": False}
     result = mb.evaluate(policy, mb.Bernoulli(arms=arms), horizon, seed=SEED, **size)
     return result.evaluations[0].mean_regret, result.evaluations[0].standard_error
 

@@ -231,7 +231,7 @@ TEN = [
     "ucb1-tuned",
     "kl-ucb",
     "moss",
-    "bayes-ucb",
+    "ucb-v",
     "thompson",
     "eps_n-greedy",
     "ucb1-normal",
@@ -254,6 +254,12 @@ def test_exact_is_what_simulation_estimates(prior, horizon):
         assert abs(error) < 3 * estimate.standard_error, estimate.policy
         assert np.allclose(estimate.plays, truth.plays, rtol=0.01, atol=0.02)
         assert (np.abs(estimate.curve - truth.curve) <= 5 * estimate.curve_error + 1e-9).all()
+
+
+def test_bayes_ucb_is_what_simulation_estimates():
+    simulated = mb.evaluate("bayes-ucb", mb.Bernoulli(), 40, episodes=50_000, seed=2)[0]
+    error = simulated.mean_regret - regret("bayes-ucb", mb.Bernoulli(), 40)
+    assert abs(error) < 3 * simulated.standard_error
 
 
 @pytest.mark.parametrize("start", ["free", "each-once"])

@@ -431,14 +431,19 @@ class _TwoArms(_Propagation):
         return found
 
     def _plays_of_second(self, means: Array, m: int) -> Array:
-        from scipy.special import betaln, xlog1py, xlogy
+        from scipy.special import betaln
 
-        def likelihood(arm: int, p: Array, n: int) -> Array:
-            """How much more likely each number of successes is with p than under the prior."""
+        # A mean of 0 or 1 leaves no state with a logarithm of zero in it any weight.
+        with np.errstate(divide="ignore"):
+            wins = np.maximum(np.log(means), -700.0)
+            losses = np.maximum(np.log1p(-means), -700.0)
+
+        def likelihood(arm: int, column: int, n: int) -> Array:
+            """How much more likely each number of successes is with these means than under the prior."""
             s = np.arange(n + 1)
             a, b = self.alpha[arm], self.beta[arm]
             weight = betaln(a + s, b + n - s) - betaln(a, b)
-            ratio = xlogy(s, p[:, None]) + xlog1py(n - s, -p[:, None]) - weight
+            ratio = np.outer(wins[:, column], s) + np.outer(losses[:, column], n - s) - weight
             return np.asarray(np.exp(ratio))
 
         plays = np.zeros(len(means))
@@ -453,8 +458,8 @@ class _TwoArms(_Propagation):
             if self.mirror and n1 < n2:
                 orders.append((1, 0))
             for one, two in orders:
-                reach = likelihood(0, means[:, one], n1) @ block
-                mass = (reach * likelihood(1, means[:, two], n2)).sum(axis=1)
+                reach = likelihood(0, one, n1) @ block
+                mass = (reach * likelihood(1, two, n2)).sum(axis=1)
                 plays += mass * (n2 if two == 1 else n1)
         return plays
 

@@ -79,7 +79,10 @@ def mark_ties(tables, row, plays):
     """Where ties with the indices of up to `plays` plays begin and end; false if one is not finite."""
     count = pair(plays + 1, 0)
     value, lower, upper = tables.value[row], tables.lower[row], tables.upper[row]
-    finite = _mark_ends(value[:count], lower[:count], upper[:count])
+    finite = _mark_ends(value[1:count], lower[1:count], upper[1:count])
+    # The program's index of an arm without any play, not even pseudo-plays, is never asked for.
+    first = _mark_ends(value[:1], lower[:1], upper[:1])
+    finite = finite and (first or tables.statistics[row, 0, 0] == 0.0)
     for n in range(plays + 1):
         begin = pair(n, 0)
         end = begin + n + 1
