@@ -180,19 +180,25 @@ def kl_upper64(mean, bound):
     if mean <= 0.0:
         return -math.expm1(-bound)
     # Newton's method on a convex function, from the right of the root: it comes down to it. Two
-    # bounds are right of the root: kl is at least 2 (q - mean)^2, and at least its part in 1 - q.
+    # bounds are right of the root: kl is at least (q - mean)^2 / (2 v), with v the largest x (1 - x)
+    # on the way (1/4 to begin with), and at least its part in 1 - q.
     entropy = mean * math.log(mean) + (1.0 - mean) * math.log1p(-mean)
     tail = -math.expm1((entropy - bound) / (1.0 - mean))
     q = min(mean + math.sqrt(0.5 * bound), tail)
     if q >= 1.0:
         return 1.0
+    for _ in range(2):
+        if mean >= 0.5 or q <= 0.5:
+            x = max(mean, min(q, 0.5))
+            q = min(q, mean + math.sqrt(2.0 * bound * x * (1.0 - x)))
     for _ in range(60):
         excess = entropy - mean * math.log(q) - (1.0 - mean) * math.log1p(-q) - bound
         if not excess > 0.0:
             break
         step = excess * q * (1.0 - q) / (q - mean)
         q -= step
-        if step < 1e-16:
+        # The error after a step is about its square.
+        if step < 1e-7 * min(q - mean, 1.0 - q):
             break
     return max(q, mean)
 
