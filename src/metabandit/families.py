@@ -66,7 +66,7 @@ class Family:
         from .kernels import rewards
 
         if self.quantile is None:
-            return getattr(rewards, self.name.replace("-", "_"))
+            return getattr(rewards, self.name.replace("-", "_"))()
         if self not in _COMPILED:
             with compiling(f"the quantile of the family {self.name}"):
                 _COMPILED[self] = rewards.compile_quantile(self.quantile, len(self.parameters))

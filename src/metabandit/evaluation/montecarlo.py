@@ -115,7 +115,9 @@ class _Simulation:
 
         if not is_compiled():
             # The first time everything is compiled, so that no later run has to wait.
-            from ..kernels import choices  # noqa: F401
+            from ..kernels import choices, jit, rewards  # noqa: F401
+
+            jit.compile_pointers()
         self.kernel = simulate
         self.policies = [policy for policy, _ in plans]
         self.prior = prior
@@ -136,7 +138,7 @@ class _Simulation:
                 plan.parameters,
                 plan.memory,
             )
-            decide = plan.decide() if plan.decide is not None else simulate.idle
+            decide = plan.decide() if plan.decide is not None else simulate.idle()
             self.plans.append((rule, machine.load(plan.program, plan.uses_s), decide))
 
     def _refuse(self, status: int, name: str, state: Sequence[float], *, uses_s: bool) -> NoReturn:

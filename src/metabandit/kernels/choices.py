@@ -272,4 +272,4 @@ def compile_choice(choose: Any) -> Any:
             arm = np.int64(compiled(n, r, s, t, np.float64(horizon - step), u))
             chosen[i] = u32(arm) if 0 <= arm < arms else NO_ARM
 
-    return pointer(DECIDE, cache=False)(decide)
+    return pointer(DECIDE, cache=False)(decide)()

@@ -8,7 +8,9 @@ vector has.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -57,13 +59,32 @@ def lane(function: Any) -> Any:
     return numba.jit(function, cache=True, forceinline=True, **_FLAGS)
 
 
+_POINTERS: list[Callable[[], Any]] = []
+
+
 def pointer(signature: Any, *, cache: bool = True) -> Any:
-    """Compile a function that a kernel calls through a pointer, so that the kernel stays as it is."""
+    """A function that kernels call through a pointer, so that they stay as they are for a new one.
 
-    def compiled(function: Any) -> Any:
-        return numba.cfunc(signature, cache=cache, **_FLAGS)(function)
+    What the decorator leaves is called without arguments to get the pointer: it compiles the
+    function, or reads it from disk, when it is first asked for.
+    """
 
-    return compiled
+    def delayed(function: Any) -> Any:
+        @functools.cache
+        def compiled() -> Any:
+            return numba.cfunc(signature, cache=cache, **_FLAGS)(function)
+
+        if cache:
+            _POINTERS.append(compiled)
+        return compiled
+
+    return delayed
+
+
+def compile_pointers() -> None:
+    """Compile all pointers of the modules that are loaded, so that later runs need not."""
+    for compiled in _POINTERS:
+        compiled()
 
 
 def is_cached(kernel: Any) -> bool:

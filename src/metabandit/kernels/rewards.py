@@ -79,4 +79,4 @@ def compile_quantile(quantile: Any, width: int) -> Any:
             for i in range(reward.shape[0]):
                 reward[i] = compiled(np.float64(uniform[i]), parameters[:, i])
 
-    return pointer(DRAW, cache=False)(draw)
+    return pointer(DRAW, cache=False)(draw)()

@@ -198,7 +198,7 @@ class KernelPolicy(Policy):
         def decide() -> Any:
             from ..kernels import choices
 
-            return getattr(choices, kernel.name)
+            return getattr(choices, kernel.name)()
 
         return Plan(
             kernel.each_once,

@@ -95,7 +95,7 @@ class Gittins(Policy):
         def decide() -> Any:
             from ..kernels import choices
 
-            return choices.by_table
+            return choices.by_table()
 
         return Plan(
             False,

@@ -372,7 +372,7 @@ class OptimalPolicy(Policy):
         def decide() -> Any:
             from ..kernels import choices
 
-            return choices.by_cuts
+            return choices.by_cuts()
 
         return Plan(
             self.start == EACH_ONCE,
