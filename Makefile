@@ -22,8 +22,8 @@ BIN := .venv/bin
 
 # The main job on a small default: which policy for two arms and 100 plays?
 demo: .venv/run
-	$(BIN)/metabandit evaluate ucb1 ucb1-tuned kl-ucb thompson bayes-ucb uniform \
-	  "r + 3/(n + 2)" "r + 1/(n + 1/2)" --prior bernoulli --arms 2 --horizon 100 --seed 1
+	$(BIN)/metabandit evaluate ucb1 ucb1-tuned kl-ucb thompson bayes-ucb gittins uniform \
+	  "r + 3/(n + 2)" "r + 1/(n + 1/2)" --prior bernoulli --arms 2 --horizon 100
 
 lint: .venv/dev
 	$(BIN)/ruff check .
@@ -34,9 +34,10 @@ lint: .venv/dev
 test: lint
 	$(BIN)/pytest
 
-# Speed against peers, in one run on one thread.
+# Speed against peers, in one run on one thread; then that of exact evaluation.
 bench: .venv/bench
 	$(BIN)/python benchmarks/speed.py --json benchmarks/speed.json
+	$(BIN)/python benchmarks/exact.py --json benchmarks/exact.json
 
 # The generic rows of the paper's Table 1 at full scale.
 table1: .venv/run

@@ -40,12 +40,7 @@ def test_examples_run_and_are_short(path):
 def test_first_result_of_the_readme_is_what_comes_out():
     text = (ROOT / "README.md").read_text("utf-8")
     code, printed = re.search(r"```python\n(.*?)```\n\n```\n(.*?)```", text, re.S).groups()
-    # Regret to three digits: the last ones depend on the processor's rounding.
-    expected = re.findall(r"^(.+?)  +(\d+\.\d\d)", printed, re.M)
-    came = dict(re.findall(r"^(.+?)  +(\d+\.\d\d)", run("-c", code), re.M))
-    assert len(expected) == 6
-    for policy, regret in expected:
-        assert float(came[policy]) == pytest.approx(float(regret), abs=0.011)
+    assert run("-c", code) == printed
 
 
 def test_links_in_the_docs_lead_somewhere():

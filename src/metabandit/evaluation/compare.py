@@ -141,7 +141,7 @@ def evaluate(
     method = _pick_method(method, plans, prior, horizon, asked=asked)
 
     if method == EXACT:
-        if announce is not None and not exact.is_compiled():
+        if announce is not None and not exact.is_compiled(prior.arms):
             announce("compiling the exact evaluation for this machine, once (about 20 s) ...")
         evaluations = exact.evaluate_exactly(
             plans, prior, horizon, checkpoints=points, threads=threads, progress=progress

@@ -57,11 +57,11 @@ def obstacle(prior: Prior, plans: Sequence[tuple[Policy, Plan]], horizon: int) -
     return None
 
 
-def is_compiled() -> bool:
+def is_compiled(arms: int) -> bool:
     """Whether the kernels are in numba's cache on disk, so that they start at once."""
     from ..kernels import forward, jit
 
-    return jit.is_cached(forward.run_two)
+    return jit.is_cached(forward.run_two if arms == 2 else forward.step_three)
 
 
 def cost(prior: Prior, horizon: int) -> float:
