@@ -27,7 +27,7 @@ import numpy as np
 
 import metabandit as mb
 from metabandit.kernels.pairs import layout
-from metabandit.policies.optimum import states
+from metabandit.policies.induction import states
 from metabandit.tables import text_table
 
 UNEVEN = mb.Bernoulli(alpha=[3, 1], beta=[2, 1])

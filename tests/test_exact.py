@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import metabandit as mb
 from metabandit import memory
-from metabandit.evaluation import exact
+from metabandit.evaluation import exact, propagation
 from metabandit.expressions import parse
 from metabandit.policies.gittins import gittins_table
 
@@ -288,8 +288,9 @@ def test_parts_and_threads_change_nothing(monkeypatch, prior):
     options = {"method": "exact", "floor": False}
     whole = mb.evaluate(ALL, prior, 60, **options)
     assert mb.evaluate(ALL, prior, 60, threads=1, **options).to_dict() == whole.to_dict()
-    monkeypatch.setattr(exact, "_LONG", 20)
-    monkeypatch.setattr(exact, "_SHARED", 10)
+    monkeypatch.setattr(propagation, "LONG", 20)
+    monkeypatch.setattr(exact, "LONG", 20)
+    monkeypatch.setattr(propagation, "_SHARED", 10)
     alone = mb.evaluate(ALL, prior, 60, threads=1, **options)
     for threads in (2, 3):
         shared = mb.evaluate(ALL, prior, 60, threads=threads, **options)
@@ -313,8 +314,8 @@ def test_a_mirrored_prior_needs_no_mirror(monkeypatch):
     prior = mb.Bernoulli(alpha=2)
     half = mb.evaluate(ALL, prior, 41, method="exact", floor=False)
     optimum = mb.optimal(prior, 41)
-    monkeypatch.setattr(exact, "_mirrors", lambda plan, prior: False)
-    monkeypatch.setattr("metabandit.policies.optimum.is_mirrored", lambda prior: False)
+    monkeypatch.setattr(propagation, "mirrors", lambda plan, prior: False)
+    monkeypatch.setattr("metabandit.policies.induction.is_mirrored", lambda prior: False)
     whole = mb.evaluate(ALL, prior, 41, method="exact", floor=False)
     for one, other in zip(half, whole, strict=True):
         assert np.allclose(one.curve, other.curve, rtol=0, atol=1e-12)

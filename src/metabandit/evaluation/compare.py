@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import InputError, nearest
 from ..policies import Optimum, Plan, Policy, Progress, Start, optimal, policy
-from ..policies.optimum import states
+from ..policies.induction import states
 from ..priors import Bernoulli, Prior
 from ..settings import check_horizon, check_whole
 from . import exact, montecarlo

@@ -3,7 +3,7 @@
 A state of two arms after m plays is (n1, s1, n2, s2) with n1 + n2 = m. Its value is the larger of
 two: play arm 1, or play arm 2, and go on optimally. The slice of all states after m plays replaces
 that after m + 1, in place, block by block in rising order of n1: a block needs itself and the next
-one. Layout as in forward.py. Three arms have two slices in turn.
+one. Layout as in forward.py.
 """
 
 from __future__ import annotations
@@ -111,54 +111,3 @@ def run_two(first, last, value, offset, stride, chance, mirror, keep, cuts):
         if status != DONE:
             return status
     return DONE
-
-
-@jit
-def offsets_three(m, offset):
-    """Where the blocks (n1, n2) of three arms after m plays begin; returns how many states there are."""
-    total = 0
-    for n1 in range(m + 1):
-        for n2 in range(m + 1 - n1):
-            offset[n1, n2] = total
-            total += (n1 + 1) * (n2 + 1) * (m - n1 - n2 + 1)
-    return total
-
-
-@jit
-def _best_of_three(won1, failed1, p1, won2, failed2, p2, row, chance, out):
-    for i in range(out.shape[0]):
-        one = failed1[i] + p1 * (1.0 + won1[i] - failed1[i])
-        two = failed2[i] + p2 * (1.0 + won2[i] - failed2[i])
-        three = row[i] + chance[i] * (1.0 + row[i + 1] - row[i])
-        best = one if one > two else two
-        out[i] = best if best > three else three
-
-
-@jit
-def step_three(m, low, high, after, after_offset, value, offset, chance):
-    """The values of the states with low <= n1 < high after m plays, from those after m + 1."""
-    for n1 in range(low, high):
-        for n2 in range(m + 1 - n1):
-            n3 = m - n1 - n2
-            width = n3 + 1
-            thirds = chance[2, pair(n3, 0) : pair(n3 + 1, 0)]
-            for s1 in range(n1 + 1):
-                p1 = chance[0, pair(n1, s1)]
-                for s2 in range(n2 + 1):
-                    p2 = chance[1, pair(n2, s2)]
-                    a = after_offset[n1 + 1, n2] + (s1 * (n2 + 1) + s2) * width
-                    b = after_offset[n1 + 1, n2] + ((s1 + 1) * (n2 + 1) + s2) * width
-                    c = after_offset[n1, n2 + 1] + (s1 * (n2 + 2) + s2) * width
-                    d = after_offset[n1, n2] + (s1 * (n2 + 1) + s2) * (width + 1)
-                    o = offset[n1, n2] + (s1 * (n2 + 1) + s2) * width
-                    _best_of_three(
-                        after[b : b + width],
-                        after[a : a + width],
-                        p1,
-                        after[c + width : c + 2 * width],
-                        after[c : c + width],
-                        p2,
-                        after[d : d + width + 1],
-                        thirds,
-                        value[o : o + width],
-                    )

@@ -17,7 +17,7 @@ from collections import namedtuple
 import numpy as np
 
 from .jit import jit
-from .pairs import TIE, fill_indices, mark_ties, pair
+from .pairs import fill_indices, mark_ties, pair
 
 BY_INDEX = 0
 BY_TABLE = 1
@@ -28,7 +28,7 @@ DONE = 0
 INDEX_NOT_FINITE = 1
 
 # Weights below this are dropped: they would end in numbers so small that arithmetic is slow.
-_TINY = 1e-250
+TINY = 1e-250
 
 Choice = namedtuple("Choice", "kind rate needed table cuts gammas corner")
 Choice.__doc__ = """How a policy chooses, given the counts.
@@ -58,7 +58,7 @@ mirror: whether exchanging the arms changes nothing; then only blocks with n1 <=
 # overlap. What plays arm 1 comes first.
 MOST_PLAYS = 4096
 _SHARES = MOST_PLAYS + 16
-ROOM = 3 * _SHARES
+ROOM = 2 * _SHARES
 
 
 @jit
@@ -66,7 +66,7 @@ def _split(row, upper, lower, x, base, step, room):
     """Divide a row's weights by comparing indices: what plays arm 1 goes to `room`."""
     for i in range(row.shape[0]):
         share = base + (step if x > upper[i] else 0.0) + (step if x >= lower[i] else 0.0)
-        w = row[i] if row[i] > _TINY else 0.0
+        w = row[i] if row[i] > TINY else 0.0
         one = w * share
         room[i] = one
         row[i] = w - one
@@ -76,7 +76,7 @@ def _split(row, upper, lower, x, base, step, room):
 def _split_by_shares(row, room):
     """The same by the probabilities of playing arm 1 that stand in `room`."""
     for i in range(row.shape[0]):
-        w = row[i] if row[i] > _TINY else 0.0
+        w = row[i] if row[i] > TINY else 0.0
         one = w * room[_SHARES + i]
         room[i] = one
         row[i] = w - one
@@ -108,7 +108,7 @@ def _play_second(row, chance, room):
 
 
 @jit
-def _play_first(moved, chance, failed, won):
+def play_first(moved, chance, failed, won):
     """A play of arm 1: add the weights to the rows that its failure and its success lead to."""
     for i in range(moved.shape[0]):
         win = moved[i] * chance
@@ -123,9 +123,9 @@ def _add(source, target):
 
 
 @jit
-def _widen(slice, row, first, last):
-    slice.first[row] = min(slice.first[row], first)
-    slice.last[row] = max(slice.last[row], last)
+def _widen(firsts, lasts, row, first, last):
+    firsts[row] = min(firsts[row], first)
+    lasts[row] = max(lasts[row], last)
 
 
 @jit
@@ -162,7 +162,7 @@ def _next_start(gammas, start, n1, s1, n2):
 
 
 @jit
-def _report(arm, n, s, value, fault):
+def report(arm, n, s, value, fault):
     fault[0] = arm
     fault[1] = n
     fault[2] = s
@@ -175,11 +175,11 @@ def _check(weight, begin, tables, n1, s1, n2, first, last, fault):
     """Whether the indices of all states of a row that play can reach are finite."""
     value = tables.value[tables.which[0], pair(n1, s1)]
     if not abs(value) < np.inf:
-        return _report(0, n1, s1, value, fault)
+        return report(0, n1, s1, value, fault)
     for s2 in range(first, last + 1):
         value = tables.value[tables.which[1], pair(n2, s2)]
-        if weight[begin + s2] > _TINY and not abs(value) < np.inf:
-            return _report(1, n2, s2, value, fault)
+        if weight[begin + s2] > TINY and not abs(value) < np.inf:
+            return report(1, n2, s2, value, fault)
     return DONE
 
 
@@ -202,7 +202,14 @@ def step_two(m, low, high, slice, choice, tables, finite, room, edge, edge_first
         seconds = pair(n2, 0)
         length = slice.stride[n1]
         onward = not (slice.mirror and n1 == n2)
+        # Where a play of arm 1 leads: the block above, or the edge.
         to_edge = n1 == high - 1 and n1 < top
+        target = edge if to_edge else weight
+        target_begin = 0 if to_edge else slice.offset[n1 + 1]
+        width = length if to_edge else slice.stride[n1 + 1]
+        firsts = edge_first if to_edge else slice.first
+        lasts = edge_last if to_edge else slice.last
+        above = 0 if to_edge else pair(n1 + 1, 0)
         base = 0.5 * choice.rate[m]
         forced = min(n1, n2) < choice.needed[m]
         posterior = choice.kind == BY_POSTERIOR
@@ -273,31 +280,16 @@ def step_two(m, low, high, slice, choice, tables, finite, room, edge, edge_first
                         right -= 1
                     moved = room[left - first : right + 1 - first]
                 if onward and left <= right:
-                    above = pair(n1 + 1, s1)
-                    if to_edge:
-                        failed = s1 * length
-                        won = failed + length
-                        _play_first(
-                            moved,
-                            slice.chance[0, at],
-                            edge[failed + left : failed + right + 1],
-                            edge[won + left : won + right + 1],
-                        )
-                        for s in (s1, s1 + 1):
-                            edge_first[s] = min(edge_first[s], left)
-                            edge_last[s] = max(edge_last[s], right)
-                    else:
-                        width = slice.stride[n1 + 1]
-                        failed = slice.offset[n1 + 1] + s1 * width
-                        won = failed + width
-                        _play_first(
-                            moved,
-                            slice.chance[0, at],
-                            weight[failed + left : failed + right + 1],
-                            weight[won + left : won + right + 1],
-                        )
-                        _widen(slice, above, left, right)
-                        _widen(slice, above + 1, left, right)
+                    failed = target_begin + s1 * width
+                    won = failed + width
+                    play_first(
+                        moved,
+                        slice.chance[0, at],
+                        target[failed + left : failed + right + 1],
+                        target[won + left : won + right + 1],
+                    )
+                    _widen(firsts, lasts, above + s1, left, right)
+                    _widen(firsts, lasts, above + s1 + 1, left, right)
                 _clear(weight[begin + first : begin + min(tie, last + 1)])
                 while tie <= last and weight[begin + tie] == 0.0:
                     tie += 1
@@ -330,7 +322,7 @@ def join(high, slice, edge, edge_first, edge_last):
             source = edge[s1 * length + first : s1 * length + last + 1]
             _add(source, slice.weight[target + first : target + last + 1])
             _clear(source)
-            _widen(slice, pair(high, s1), first, last)
+            _widen(slice.first, slice.last, pair(high, s1), first, last)
             edge_first[s1] = MOST_PLAYS
             edge_last[s1] = -1
 
@@ -356,7 +348,7 @@ def fold(m, slice):
         slice.last[at] = -1
         for s2 in range(n + 1):
             if slice.weight[begin + s1 * length + s2] > 0.0:
-                _widen(slice, at, s2, s2)
+                _widen(slice.first, slice.last, at, s2, s2)
 
 
 @jit
@@ -419,138 +411,3 @@ def run_two(first, last, horizon, plays, slice, choice, program, tables, finite,
             return status
         fold(m + 1, slice)
     return DONE
-
-
-@jit
-def _split_three(row, upper, lower, x, alone, tied, even, room):
-    """Divide a row's weights among three arms.
-
-    x is the better index of the first two. `alone` has their shares where arm 3 is worse, `tied`
-    all shares where it is as good; `even` is what each arm has besides, whatever the indices.
-    """
-    rest = 1.0 - 3.0 * even
-    for i in range(row.shape[0]):
-        w = row[i] if row[i] > _TINY else 0.0
-        above = x > upper[i]
-        equal = x >= lower[i]
-        one = alone[0] if above else (tied[0] if equal else 0.0)
-        two = alone[1] if above else (tied[1] if equal else 0.0)
-        three = 0.0 if above else (tied[2] if equal else 1.0)
-        room[i] = w * (even + rest * one)
-        room[_SHARES + i] = w * (even + rest * two)
-        room[2 * _SHARES + i] = w * (even + rest * three)
-
-
-@jit
-def _play_third(room, chance, row):
-    for i in range(row.shape[0] - 1):
-        win = room[2 * _SHARES + i] * chance[i]
-        row[i] += room[2 * _SHARES + i] - win
-        row[i + 1] += win
-
-
-@jit
-def _is_zero(row):
-    wrong = 0
-    for i in range(row.shape[0]):
-        wrong += 0 if row[i] == 0.0 else 1
-    return wrong == 0
-
-
-@jit
-def step_three(m, weight, offset, after, after_offset, chance, choice, tables, finite, room, fault):
-    """Three arms: add the weights after m plays to those after m + 1, which are zero before."""
-    which = tables.which
-    even = choice.rate[m] / 3.0
-    alone = np.zeros(2)
-    tied = np.zeros(3)
-    for n1 in range(m + 1):
-        for n2 in range(m + 1 - n1):
-            n3 = m - n1 - n2
-            width = n3 + 1
-            at3 = pair(n3, 0)
-            upper = tables.upper[which[2], at3 : at3 + width]
-            lower = tables.lower[which[2], at3 : at3 + width]
-            fewest = min(n1, min(n2, n3))
-            forced = fewest < choice.needed[m]
-            for s1 in range(n1 + 1):
-                for s2 in range(n2 + 1):
-                    o = offset[n1, n2] + (s1 * (n2 + 1) + s2) * width
-                    row = weight[o : o + width]
-                    if _is_zero(row):
-                        continue
-                    x1 = tables.value[which[0], pair(n1, s1)]
-                    x2 = tables.value[which[1], pair(n2, s2)]
-                    if not finite and not forced and even < 1.0 / 3.0:
-                        if not abs(x1) < np.inf:
-                            return _report(0, n1, s1, x1, fault)
-                        if not abs(x2) < np.inf:
-                            return _report(1, n2, s2, x2, fault)
-                        for s3 in range(width):
-                            x3 = tables.value[which[2], at3 + s3]
-                            if row[s3] > _TINY and not abs(x3) < np.inf:
-                                return _report(2, n3, s3, x3, fault)
-                    x = max(x1, x2)
-                    slack = TIE * abs(x)
-                    first = 1.0 if x1 >= x - slack else 0.0
-                    second = 1.0 if x2 >= x - slack else 0.0
-                    third = 1.0
-                    if forced:
-                        first = 1.0 if n1 == fewest else 0.0
-                        second = 1.0 if n2 == fewest else 0.0
-                        third = 1.0 if n3 == fewest else 0.0
-                    both = max(first + second, 1.0)
-                    alone[0] = first / both
-                    alone[1] = second / both
-                    tied[0] = first / (first + second + third)
-                    tied[1] = second / (first + second + third)
-                    tied[2] = third / (first + second + third)
-                    if forced:
-                        for i in range(width):
-                            room[i] = row[i] * tied[0]
-                            room[_SHARES + i] = row[i] * tied[1]
-                            room[2 * _SHARES + i] = row[i] * tied[2]
-                    else:
-                        _split_three(row, upper, lower, x, alone, tied, even, room)
-                    a = after_offset[n1 + 1, n2] + (s1 * (n2 + 1) + s2) * width
-                    b = a + (n2 + 1) * width
-                    _play_first(
-                        room[:width],
-                        chance[0, pair(n1, s1)],
-                        after[a : a + width],
-                        after[b : b + width],
-                    )
-                    c = after_offset[n1, n2 + 1] + (s1 * (n2 + 2) + s2) * width
-                    _play_first(
-                        room[_SHARES : _SHARES + width],
-                        chance[1, pair(n2, s2)],
-                        after[c : c + width],
-                        after[c + width : c + 2 * width],
-                    )
-                    d = after_offset[n1, n2] + (s1 * (n2 + 1) + s2) * (width + 1)
-                    _play_third(room, chance[2, at3 : at3 + width], after[d : d + width + 1])
-    return DONE
-
-
-@jit
-def totals_three(m, weight, offset, sums):
-    """Expected successes, plays of each arm, and the sum of all weights (which is 1)."""
-    for k in range(sums.shape[0]):
-        sums[k] = 0.0
-    for n1 in range(m + 1):
-        for n2 in range(m + 1 - n1):
-            n3 = m - n1 - n2
-            wins = 0.0
-            mass = 0.0
-            o = offset[n1, n2]
-            for s1 in range(n1 + 1):
-                for s2 in range(n2 + 1):
-                    for s3 in range(n3 + 1):
-                        wins += weight[o] * (s1 + s2 + s3)
-                        mass += weight[o]
-                        o += 1
-            sums[0] += wins
-            sums[1] += mass * n1
-            sums[2] += mass * n2
-            sums[3] += mass * n3
-            sums[4] += mass

@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import InputError, nearest
-from ..memory import check_memory
 from ..priors import Bernoulli, Prior
 from ..settings import check_horizon, check_whole
 from .base import ByCounts, Plan, Policy, Progress
+from .induction import EACH_ONCE, FREE, solve
 from .registry import Entry, register
 
-FREE = "free"
-EACH_ONCE = "each-once"
-Cuts = npt.NDArray[np.uint16]
-
-_SHORTER = "choose a shorter horizon"
-# From this many plays on, the blocks of a step are shared among threads.
-_SHARED = 256
 _FORMAT = "metabandit optimal policy 1"
 
 
@@ -49,16 +39,6 @@ class Optimum:
         return asdict(self)
 
 
-def states(arms: int, horizon: int) -> int:
-    """How many states of the counts there are in all."""
-    return math.comb(horizon + 2 * arms, 2 * arms)
-
-
-def is_mirrored(prior: Bernoulli) -> bool:
-    """Whether exchanging the arms changes nothing."""
-    return len(set(zip(prior.alpha, prior.beta, strict=True))) == 1
-
-
 def check_prior(prior: Prior, what: str) -> Bernoulli:
     """The prior, if backward induction can be done for it."""
     if type(prior) is not Bernoulli:
@@ -71,13 +51,6 @@ def check_prior(prior: Prior, what: str) -> Bernoulli:
             f"gittins is a strong reference for more arms, though no bound"
         )
     return prior
-
-
-def slice_bytes(arms: int, horizon: int, *, mirror: bool) -> int:
-    """The memory of all states of one step, the last one."""
-    if arms == 2:
-        return 8 * math.comb(horizon + 3, 3) // (2 if mirror else 1)
-    return 2 * 8 * math.comb(horizon + 5, 5)
 
 
 def optimal(
@@ -100,7 +73,7 @@ def optimal(
     known = check_prior(prior, "the optimum")
     horizon = check_horizon(horizon)
     _check_start(start, known.arms, horizon)
-    reward, _ = _solve(known, horizon, start=start, keep=False, threads=threads, progress=progress)
+    reward, _ = solve(known, horizon, start=start, keep=False, threads=threads, progress=progress)
     regret = horizon * known.expected_best() - reward
     return Optimum(str(known), known.arms, horizon, start, reward, regret)
 
@@ -115,171 +88,6 @@ def _check_start(start: str, arms: int, horizon: int) -> None:
             f"the start each-once plays each of the {arms} arms, so the horizon must be at least "
             f"{arms}, not {horizon}"
         )
-
-
-def _solve(
-    prior: Bernoulli,
-    horizon: int,
-    *,
-    start: str,
-    keep: bool,
-    threads: int | None,
-    progress: Progress | None,
-) -> tuple[float, Cuts]:
-    """The expected reward, and with `keep` what to do in every state."""
-    threads = check_whole(threads or os.cpu_count() or 1, "the number of threads", 1)
-    mirror = is_mirrored(prior) and not keep
-    needed = slice_bytes(prior.arms, horizon, mirror=mirror)
-    if keep:
-        # The cuts, and once more as the numbers that the simulator reads.
-        needed += (4 + 8) * math.comb(horizon + 2, 3)
-    check_memory(needed, f"the optimum for {prior.arms} arms and {horizon} plays", _SHORTER)
-    first = prior.arms if start == EACH_ONCE else 0
-    induction = _TwoArms if prior.arms == 2 else _ThreeArms
-    solved = induction(prior, horizon, mirror, keep)
-    with ThreadPoolExecutor(threads) as pool:
-        solved.run(first, pool if threads > 1 else None, progress)
-    if first == 0:
-        return solved.value(0, ()), solved.cuts
-    reward = 0.0
-    for outcome in np.ndindex(*(2,) * prior.arms):
-        weight = 1.0
-        for arm, won in enumerate(outcome):
-            chance = prior.alpha[arm] / (prior.alpha[arm] + prior.beta[arm])
-            weight *= chance if won else 1.0 - chance
-        reward += weight * (sum(outcome) + solved.value(first, outcome))
-    return reward, solved.cuts
-
-
-class _TwoArms:
-    """Backward induction for two arms: one slice, changed in place."""
-
-    def __init__(self, prior: Bernoulli, horizon: int, mirror: bool, keep: bool) -> None:
-        from ..kernels import backward, pairs
-
-        self.kernel = backward
-        self.parts = pairs.parts
-        self.horizon = horizon
-        self.mirror = mirror
-        self.keep = keep
-        self.chance = pairs.chances(prior.alpha, prior.beta, horizon)
-        self.offset, self.stride = pairs.layout(horizon, mirror)
-        self.values = np.zeros(self.offset[-1])
-        entries = math.comb(horizon + 2, 3) if keep else 0
-        self.cuts: Cuts = np.zeros((entries, 2), np.uint16)
-
-    def run(self, first: int, pool: ThreadPoolExecutor | None, progress: Progress | None) -> None:
-        total = states(2, self.horizon) - states(2, first)
-        last = self.horizon
-        while last > first:
-            if last > _SHARED and pool is not None:
-                begin = last - 1
-                self._shared_step(begin, pool)
-            else:
-                begin = max(first, last - (_SHARED if last <= _SHARED else 1))
-                self._check(
-                    self.kernel.run_two(
-                        begin,
-                        last,
-                        self.values,
-                        self.offset,
-                        self.stride,
-                        self.chance,
-                        self.mirror,
-                        self.keep,
-                        self.cuts,
-                    )
-                )
-            last = begin
-            if progress is not None:
-                progress(states(2, self.horizon) - states(2, last), total)
-
-    def _shared_step(self, m: int, pool: ThreadPoolExecutor) -> None:
-        parts = self.parts(m, self.mirror, 4)
-        # A part needs the block above it as it was before the step.
-        edges = [
-            np.empty(0)
-            if high == parts[-1][1]
-            else self.values[self.offset[high] : self.offset[high + 1]].copy()
-            for _, high in parts
-        ]
-
-        def step(part: tuple[int, int], edge: npt.NDArray[np.float64]) -> int:
-            status: int = self.kernel.step_two(
-                m,
-                *part,
-                self.values,
-                self.offset,
-                self.stride,
-                self.chance,
-                self.mirror,
-                edge,
-                self.keep,
-                self.cuts,
-            )
-            return status
-
-        for status in pool.map(step, parts, edges):
-            self._check(status)
-
-    def _check(self, status: int) -> None:
-        if status != self.kernel.DONE:
-            raise RuntimeError("the optimal choice is not monotone in the successes of an arm")
-
-    def value(self, m: int, outcome: Sequence[int]) -> float:
-        """The value of the first state, or of that after one play of each arm."""
-        if not m:
-            return float(self.values[0])
-        return float(self.values[self.offset[1] + outcome[0] * self.stride[1] + outcome[1]])
-
-
-class _ThreeArms:
-    """Backward induction for three arms: two slices in turn."""
-
-    def __init__(self, prior: Bernoulli, horizon: int, mirror: bool, keep: bool) -> None:
-        from ..kernels import backward, pairs
-
-        self.kernel = backward
-        self.horizon = horizon
-        self.cuts: Cuts = np.zeros((0, 2), np.uint16)
-        self.chance = pairs.chances(prior.alpha, prior.beta, horizon)
-        shape = (horizon + 2, horizon + 2)
-        self.offsets = [np.zeros(shape, np.int64) for _ in range(2)]
-        size = backward.offsets_three(horizon, self.offsets[horizon % 2])
-        self.values = [np.zeros(size) for _ in range(2)]
-
-    def run(self, first: int, pool: ThreadPoolExecutor | None, progress: Progress | None) -> None:
-        total = states(3, self.horizon) - states(3, first)
-        for m in range(self.horizon - 1, first - 1, -1):
-            self.kernel.offsets_three(m, self.offsets[m % 2])
-            after, before = (m + 1) % 2, m % 2
-
-            def step(n1: int, m: int = m, after: int = after, before: int = before) -> None:
-                self.kernel.step_three(
-                    m,
-                    n1,
-                    n1 + 1,
-                    self.values[after],
-                    self.offsets[after],
-                    self.values[before],
-                    self.offsets[before],
-                    self.chance,
-                )
-
-            if pool is None or m < 20:
-                for n1 in range(m + 1):
-                    step(n1)
-            else:
-                list(pool.map(step, range(m + 1)))
-            if progress is not None:
-                progress(states(3, self.horizon) - states(3, m), total)
-
-    def value(self, m: int, outcome: Sequence[int]) -> float:
-        values, offset = self.values[m % 2], self.offsets[m % 2]
-        if not m:
-            return float(values[0])
-        a, b, c = outcome
-        return float(values[offset[1, 1] + 4 * a + 2 * b + c])
 
 
 def check_target(path: str | Path) -> Path:
@@ -327,7 +135,7 @@ class OptimalPolicy(Policy):
         self.name = name
         self.alpha, self.beta = known.alpha, known.beta
         self.start = start
-        self.expected_reward, self.cuts = _solve(
+        self.expected_reward, self.cuts = solve(
             known, self.horizon, start=start, keep=True, threads=threads, progress=progress
         )
         self.regret = self.horizon * known.expected_best() - self.expected_reward

@@ -1,0 +1,205 @@
+"""Three arms: the probabilities of forward.py and the values of backward.py, without short cuts.
+
+A block of states is (n1, n2), with n3 the rest of the plays; a row of it is (s1, s2) and runs over s3.
+Slices of one step are packed, and two of them take turns.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .forward import DONE, MOST_PLAYS, TINY, play_first, report
+from .jit import jit
+from .pairs import TIE, pair
+
+# The rows of `room`, one flat array, as in forward.py: what plays arm 1, 2 and 3.
+_ROW = MOST_PLAYS + 16
+ROOM = 3 * _ROW
+
+
+@jit
+def offsets(m, offset):
+    """Where the blocks (n1, n2) of three arms after m plays begin; returns how many states there are."""
+    total = 0
+    for n1 in range(m + 1):
+        for n2 in range(m + 1 - n1):
+            offset[n1, n2] = total
+            total += (n1 + 1) * (n2 + 1) * (m - n1 - n2 + 1)
+    return total
+
+
+@jit
+def _best(won1, failed1, p1, won2, failed2, p2, row, chance, out):
+    for i in range(out.shape[0]):
+        one = failed1[i] + p1 * (1.0 + won1[i] - failed1[i])
+        two = failed2[i] + p2 * (1.0 + won2[i] - failed2[i])
+        three = row[i] + chance[i] * (1.0 + row[i + 1] - row[i])
+        best = one if one > two else two
+        out[i] = best if best > three else three
+
+
+@jit
+def step_backward(m, low, high, after, after_offset, value, offset, chance):
+    """The values of the states with low <= n1 < high after m plays, from those after m + 1."""
+    for n1 in range(low, high):
+        for n2 in range(m + 1 - n1):
+            n3 = m - n1 - n2
+            width = n3 + 1
+            thirds = chance[2, pair(n3, 0) : pair(n3 + 1, 0)]
+            for s1 in range(n1 + 1):
+                p1 = chance[0, pair(n1, s1)]
+                for s2 in range(n2 + 1):
+                    p2 = chance[1, pair(n2, s2)]
+                    a = after_offset[n1 + 1, n2] + (s1 * (n2 + 1) + s2) * width
+                    b = after_offset[n1 + 1, n2] + ((s1 + 1) * (n2 + 1) + s2) * width
+                    c = after_offset[n1, n2 + 1] + (s1 * (n2 + 2) + s2) * width
+                    d = after_offset[n1, n2] + (s1 * (n2 + 1) + s2) * (width + 1)
+                    o = offset[n1, n2] + (s1 * (n2 + 1) + s2) * width
+                    _best(
+                        after[b : b + width],
+                        after[a : a + width],
+                        p1,
+                        after[c + width : c + 2 * width],
+                        after[c : c + width],
+                        p2,
+                        after[d : d + width + 1],
+                        thirds,
+                        value[o : o + width],
+                    )
+
+
+@jit
+def _split(row, upper, lower, x, alone, tied, even, room):
+    """Divide a row's weights among three arms.
+
+    x is the better index of the first two. `alone` has their shares where arm 3 is worse, `tied`
+    all shares where it is as good; `even` is what each arm has besides, whatever the indices.
+    """
+    rest = 1.0 - 3.0 * even
+    for i in range(row.shape[0]):
+        w = row[i] if row[i] > TINY else 0.0
+        above = x > upper[i]
+        equal = x >= lower[i]
+        one = alone[0] if above else (tied[0] if equal else 0.0)
+        two = alone[1] if above else (tied[1] if equal else 0.0)
+        three = 0.0 if above else (tied[2] if equal else 1.0)
+        room[i] = w * (even + rest * one)
+        room[_ROW + i] = w * (even + rest * two)
+        room[2 * _ROW + i] = w * (even + rest * three)
+
+
+@jit
+def _play_third(room, chance, row):
+    for i in range(row.shape[0] - 1):
+        win = room[2 * _ROW + i] * chance[i]
+        row[i] += room[2 * _ROW + i] - win
+        row[i + 1] += win
+
+
+@jit
+def _is_zero(row):
+    wrong = 0
+    for i in range(row.shape[0]):
+        wrong += 0 if row[i] == 0.0 else 1
+    return wrong == 0
+
+
+@jit
+def step_forward(
+    m, weight, offset, after, after_offset, chance, choice, tables, finite, room, fault
+):
+    """Three arms: add the weights after m plays to those after m + 1, which are zero before."""
+    which = tables.which
+    even = choice.rate[m] / 3.0
+    alone = np.zeros(2)
+    tied = np.zeros(3)
+    for n1 in range(m + 1):
+        for n2 in range(m + 1 - n1):
+            n3 = m - n1 - n2
+            width = n3 + 1
+            at3 = pair(n3, 0)
+            upper = tables.upper[which[2], at3 : at3 + width]
+            lower = tables.lower[which[2], at3 : at3 + width]
+            fewest = min(n1, min(n2, n3))
+            forced = fewest < choice.needed[m]
+            for s1 in range(n1 + 1):
+                for s2 in range(n2 + 1):
+                    o = offset[n1, n2] + (s1 * (n2 + 1) + s2) * width
+                    row = weight[o : o + width]
+                    if _is_zero(row):
+                        continue
+                    x1 = tables.value[which[0], pair(n1, s1)]
+                    x2 = tables.value[which[1], pair(n2, s2)]
+                    if not finite and not forced and even < 1.0 / 3.0:
+                        if not abs(x1) < np.inf:
+                            return report(0, n1, s1, x1, fault)
+                        if not abs(x2) < np.inf:
+                            return report(1, n2, s2, x2, fault)
+                        for s3 in range(width):
+                            x3 = tables.value[which[2], at3 + s3]
+                            if row[s3] > TINY and not abs(x3) < np.inf:
+                                return report(2, n3, s3, x3, fault)
+                    x = max(x1, x2)
+                    slack = TIE * abs(x)
+                    first = 1.0 if x1 >= x - slack else 0.0
+                    second = 1.0 if x2 >= x - slack else 0.0
+                    third = 1.0
+                    if forced:
+                        first = 1.0 if n1 == fewest else 0.0
+                        second = 1.0 if n2 == fewest else 0.0
+                        third = 1.0 if n3 == fewest else 0.0
+                    both = max(first + second, 1.0)
+                    alone[0] = first / both
+                    alone[1] = second / both
+                    tied[0] = first / (first + second + third)
+                    tied[1] = second / (first + second + third)
+                    tied[2] = third / (first + second + third)
+                    if forced:
+                        for i in range(width):
+                            room[i] = row[i] * tied[0]
+                            room[_ROW + i] = row[i] * tied[1]
+                            room[2 * _ROW + i] = row[i] * tied[2]
+                    else:
+                        _split(row, upper, lower, x, alone, tied, even, room)
+                    a = after_offset[n1 + 1, n2] + (s1 * (n2 + 1) + s2) * width
+                    b = a + (n2 + 1) * width
+                    play_first(
+                        room[:width],
+                        chance[0, pair(n1, s1)],
+                        after[a : a + width],
+                        after[b : b + width],
+                    )
+                    c = after_offset[n1, n2 + 1] + (s1 * (n2 + 2) + s2) * width
+                    play_first(
+                        room[_ROW : _ROW + width],
+                        chance[1, pair(n2, s2)],
+                        after[c : c + width],
+                        after[c + width : c + 2 * width],
+                    )
+                    d = after_offset[n1, n2] + (s1 * (n2 + 1) + s2) * (width + 1)
+                    _play_third(room, chance[2, at3 : at3 + width], after[d : d + width + 1])
+    return DONE
+
+
+@jit
+def totals(m, weight, offset, sums):
+    """Expected successes, plays of each arm, and the sum of all weights (which is 1)."""
+    for k in range(sums.shape[0]):
+        sums[k] = 0.0
+    for n1 in range(m + 1):
+        for n2 in range(m + 1 - n1):
+            n3 = m - n1 - n2
+            wins = 0.0
+            mass = 0.0
+            o = offset[n1, n2]
+            for s1 in range(n1 + 1):
+                for s2 in range(n2 + 1):
+                    for s3 in range(n3 + 1):
+                        wins += weight[o] * (s1 + s2 + s3)
+                        mass += weight[o]
+                        o += 1
+            sums[0] += wins
+            sums[1] += mass * n1
+            sums[2] += mass * n2
+            sums[3] += mass * n3
+            sums[4] += mass
