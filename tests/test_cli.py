@@ -120,6 +120,44 @@ def test_one_episode_has_no_standard_error(tmp_path):
     assert "nan" not in answer("evaluate | greedy | uniform | --episodes | 1", tmp_path)
 
 
+def test_exact_values(tmp_path):
+    command = "evaluate | ucb1 | greedy | --horizon | 10"
+    result = json.loads(answer(command + "| --json", tmp_path))
+    assert (result["method"], result["episodes"]) == ("exact", 0)
+    ucb1, greedy = result["policies"]
+    assert ucb1["mean_regret"] == pytest.approx(1.06448, abs=1e-5)
+    assert greedy["standard_error"] == 0
+    assert result["floor"]["regret"] == pytest.approx(0.644881, abs=1e-6)
+    above = greedy["mean_regret"] / result["floor"]["regret"] - 1
+    assert greedy["above_floor"] == pytest.approx(above)
+    printed = answer(command, tmp_path)
+    assert "exact" in printed.splitlines()[1]
+    assert rows(printed) == [
+        ["greedy", "0.784162", "+21.60 %"],
+        ["ucb1", "1.064478", "+0.2803", "+65.07 %"],
+        ["Bayes-optimal", "0.644881"],
+    ]
+    without = json.loads(answer(command + "| --json | --no-floor", tmp_path))
+    assert without["floor"] is None
+    assert without["policies"][0]["mean_regret"] == ucb1["mean_regret"]
+
+
+def test_optimal(tmp_path):
+    result = json.loads(answer("optimal | --horizon | 60 | --json", tmp_path))
+    assert result["expected_reward"] == pytest.approx(38.562343246635564, abs=1e-9)
+    assert result["regret"] == pytest.approx(40 - result["expected_reward"])
+    assert (result["horizon"], result["start"]) == (60, "free")
+    assert result["prior"] == "bernoulli:alpha=1,beta=1"
+    printed = answer("optimal | --horizon | 10 | --start | each-once", tmp_path)
+    assert printed.splitlines()[-2].split() == ["5.951243", "0.715423"]
+    saved = answer("optimal | --horizon | 20 | --save | best.npz | --json", tmp_path)
+    played = answer("evaluate | best.npz | --horizon | 20 | --json", tmp_path)
+    found = json.loads(played)["policies"][0]["mean_regret"]
+    assert found == pytest.approx(json.loads(saved)["regret"], abs=1e-10)
+    three = json.loads(answer("optimal | --arms | 3 | --horizon | 50 | --json", tmp_path))
+    assert three["regret"] == pytest.approx(2.282659, abs=1e-6)
+
+
 def test_policies(tmp_path):
     listed = json.loads(answer("policies | --json", tmp_path))
     assert [item["name"] for item in listed] == list(CATALOGUE)
@@ -155,7 +193,9 @@ FILES = {
     "out-of-range.csv": "0.1,0.2\n0.3,1.7\n",
     "words.csv": "0.1,0.2\n0.3,high\n",
     "good.csv": "0.1,0.2,0.3\n",
+    "broken.npz": "nothing",
 }
+# Commands are `evaluate` unless they begin with another one.
 BAD = [
     ("nosuch", ["unknown policy 'nosuch'"]),
     ("greedy | --prior | nosuch", ["unknown prior 'nosuch'"]),
@@ -192,6 +232,26 @@ BAD = [
     ("ln(r - 2)", ["index of ln(r - 2) ", "not a number", "n=1", "r=", "t=2"]),
     ("ucb1 | r/(t - 5) | --arms | 3", ["index of r/(t - 5) ", "n=", "r=", "t=5"]),
     ("kl-ucb | --prior | gaussian", ["kl-ucb", "kl_upper", "[0, 1]"]),
+    ("greedy | --method | exactly", ["'exactly'", "did you mean exact"]),
+    ("ucb2 | --method | exact", ["ucb2", "memory beyond the counts", "monte-carlo"]),
+    ("greedy | --method | exact | --prior | gaussian", ["Bernoulli arms", "gaussian:"]),
+    ("greedy | --method | exact | --arms | 4", ["3 arms", "not 4"]),
+    ("greedy | --method | exact | --horizon | 5000", ["4096 plays", "not 5000"]),
+    ("greedy | --floor | --arms | 9", ["2 or 3 arms", "not 9", "gittins"]),
+    ("optimal | --arms | 3", ["2 arms", "not 3"]),
+    ("gittins | --prior | gaussian", ["gittins", "[0, 1]"]),
+    ("broken.npz", ["broken.npz", "no policy"]),
+    ("nowhere.npz", ["nowhere.npz", "does not exist"]),
+    ("> optimal | --arms | 4", ["2 or 3 arms", "not 4"]),
+    ("> optimal | --prior | gaussian", ["Bernoulli arms", "gaussian:"]),
+    ("> optimal | --prior | bernoulli:beta=-1", ["beta", "greater than 0", "-1"]),
+    ("> optimal | --start | never", ["'never'", "free"]),
+    ("> optimal | --start | each-once | --horizon | 1", ["at least 2, not 1"]),
+    ("> optimal | --horizon | 0", ["horizon", "at least 1, not 0"]),
+    ("> optimal | --horizon | 100000", ["GB of memory", "GB are free", "shorter"]),
+    ("> optimal | --arms | 3 | --horizon | 2000", ["GB of memory", "GB are free", "shorter"]),
+    ("> optimal | --save | best.json", [".npz", "best.json"]),
+    ("> optimal | --save | broken.npz", ["broken.npz", "exists already"]),
 ]
 
 
@@ -203,7 +263,8 @@ def refusals(tmp_path_factory):
         (directory / name).write_text(content)
     commands = [command for command, _ in BAD]
     with ThreadPoolExecutor(2) as pool:
-        done = pool.map(lambda item: run(f"evaluate | {item} | --json", directory), commands)
+        full = [item[2:] if item.startswith("> ") else f"evaluate | {item}" for item in commands]
+        done = pool.map(lambda item: run(f"{item} | --json", directory), full)
         return dict(zip(commands, done, strict=True))
 
 
