@@ -299,6 +299,25 @@ def test_parts_and_threads_change_nothing(monkeypatch, prior):
         assert one.mean_regret == pytest.approx(other.mean_regret, abs=1e-11)
 
 
+def test_progress_ends_at_the_end(monkeypatch):
+    for long in (400, 20):
+        monkeypatch.setattr(propagation, "LONG", long)
+        monkeypatch.setattr(exact, "LONG", long)
+        seen = []
+        policies = ["ucb1", "uniform", "optimal"]
+        mb.evaluate(
+            policies,
+            mb.Bernoulli(),
+            40,
+            method="exact",
+            floor=True,
+            progress=lambda *done: seen.append(done),
+        )
+        ends = [done for done, total in seen if done == total]
+        assert len(ends) == 3, "the optimal policy, the evaluation, the floor"
+        assert all(0 < done <= total for done, total in seen)
+
+
 def test_threads_do_not_change_the_optimum():
     for prior, horizon in [
         (mb.Bernoulli(), 300),

@@ -9,9 +9,9 @@ likely the state is on that problem than under the prior.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -87,12 +87,14 @@ def evaluate_exactly(
         for _, plan in plans
     )
     done = 0
+    lock = threading.Lock()
 
     def report(before: int, after: int) -> None:
         nonlocal done
-        done += states(prior.arms, after) - states(prior.arms, before)
-        if progress is not None:
-            progress(done, total)
+        with lock:
+            done += states(prior.arms, after) - states(prior.arms, before)
+            if progress is not None:
+                progress(done, total)
 
     with ThreadPoolExecutor(threads) as pool:
 
@@ -109,7 +111,9 @@ def evaluate_exactly(
         return tuple(map(run, plans))
 
 
-def _reduce(run: TwoArms | ThreeArms, points: npt.NDArray[np.int64], report: Any) -> Evaluation:
+def _reduce(
+    run: TwoArms | ThreeArms, points: npt.NDArray[np.int64], report: Callable[[int, int], None]
+) -> Evaluation:
     """Go from checkpoint to checkpoint and collect regret."""
     prior = run.prior
     curve = np.empty(len(points))
@@ -120,10 +124,12 @@ def _reduce(run: TwoArms | ThreeArms, points: npt.NDArray[np.int64], report: Any
     for position, point in enumerate(points.tolist()):
         # Before the first choice each arm is played once, in order.
         forced = np.arange(prior.arms) < min(point, run.begin)
-        if point > begun:
-            run.advance(begun, point)
-            report(begun, point)
-            begun = point
+        while begun < point:
+            # Long plays in small pieces, so that people see how far it is.
+            after = point if run.horizon <= LONG else min(point, begun + 10)
+            run.advance(begun, after)
+            report(begun, after)
+            begun = after
         if isinstance(prior, Table):
             gaps = prior.means.max(axis=1, keepdims=True) - prior.means
             each = (
