@@ -220,7 +220,7 @@ def ucb2_choice(play: Play, alpha: float) -> int:
 
 
 def _gamma(shape: float, key: int, step: int, stream: int) -> float:
-    """Marsaglia and Tsang (2000), with the boost U^(1/a) for shapes below 1."""
+    """The logarithm, by Marsaglia and Tsang (2000), with the boost U^(1/a) for shapes below 1."""
     d = shape + (1.0 if shape < 1.0 else 0.0) - 1.0 / 3.0
     attempt = stream
     while True:
@@ -230,8 +230,8 @@ def _gamma(shape: float, key: int, step: int, stream: int) -> float:
         if v > 0.0 and math.log(u) < 0.5 * z * z + d - d * v + d * math.log(v):
             break
         attempt += 1 << 16
-    boost = unit(noise_bits(key, step, stream + 2)) ** (1.0 / shape) if shape < 1.0 else 1.0
-    return d * v * boost
+    boost = math.log(unit(noise_bits(key, step, stream + 2))) / shape if shape < 1.0 else 0.0
+    return math.log(d * v) + boost
 
 
 def thompson_beta_choice(play: Play, a: float, b: float) -> int:
@@ -239,7 +239,7 @@ def thompson_beta_choice(play: Play, a: float, b: float) -> int:
     for arm, rewards in enumerate(play.rewards):
         wins = _gamma(a + sum(rewards), play.key, play.step, 16 + 8 * arm)
         losses = _gamma(b + len(rewards) - sum(rewards), play.key, play.step, 16 + 8 * arm + 4)
-        draws.append(wins / (wins + losses))
+        draws.append(wins - losses)
     return draws.index(max(draws))
 
 

@@ -256,6 +256,13 @@ def test_exact_is_what_simulation_estimates(prior, horizon):
         assert (np.abs(estimate.curve - truth.curve) <= 5 * estimate.curve_error + 1e-9).all()
 
 
+@pytest.mark.parametrize("text", ["thompson:a=0.001,b=0.001", "thompson:a=0.2,b=5"])
+def test_thompson_with_odd_numbers_is_what_simulation_estimates(text):
+    simulated = mb.evaluate(text, mb.Bernoulli(), 30, episodes=200_000, seed=2)[0]
+    error = simulated.mean_regret - regret(text, mb.Bernoulli(), 30)
+    assert abs(error) < 3 * simulated.standard_error
+
+
 def test_bayes_ucb_is_what_simulation_estimates():
     simulated = mb.evaluate("bayes-ucb", mb.Bernoulli(), 40, episodes=50_000, seed=2)[0]
     error = simulated.mean_regret - regret("bayes-ucb", mb.Bernoulli(), 40)
@@ -299,23 +306,22 @@ def test_parts_and_threads_change_nothing(monkeypatch, prior):
         assert one.mean_regret == pytest.approx(other.mean_regret, abs=1e-11)
 
 
-def test_progress_ends_at_the_end(monkeypatch):
-    for long in (400, 20):
-        monkeypatch.setattr(propagation, "LONG", long)
-        monkeypatch.setattr(exact, "LONG", long)
-        seen = []
-        policies = ["ucb1", "uniform", "optimal"]
-        mb.evaluate(
-            policies,
-            mb.Bernoulli(),
-            40,
-            method="exact",
-            floor=True,
-            progress=lambda *done: seen.append(done),
-        )
-        ends = [done for done, total in seen if done == total]
-        assert len(ends) == 3, "the optimal policy, the evaluation, the floor"
-        assert all(0 < done <= total for done, total in seen)
+@pytest.mark.parametrize("long", [400, 20])
+def test_progress_ends_at_the_end(monkeypatch, long):
+    monkeypatch.setattr(propagation, "LONG", long)
+    monkeypatch.setattr(exact, "LONG", long)
+    seen = []
+    mb.evaluate(
+        ["ucb1", "uniform", "optimal"],
+        mb.Bernoulli(),
+        40,
+        method="exact",
+        floor=True,
+        progress=lambda *done: seen.append(done),
+    )
+    ends = [done for done, total in seen if done == total]
+    assert len(ends) == 3, "the optimal policy, the evaluation, the floor"
+    assert all(0 < done <= total for done, total in seen)
 
 
 def test_threads_do_not_change_the_optimum():
@@ -494,6 +500,23 @@ def test_files_that_hold_no_policy(tmp_path):
         with pytest.raises(mb.InputError, match=message):
             mb.policy(str(tmp_path / name))
     solved = mb.OptimalPolicy(mb.Bernoulli(), 5)
+    with np.load(solved.save(tmp_path / "good.npz")) as file:
+        fields = dict(file)
+    for key, value in {
+        "cuts": fields["cuts"].astype(float),
+        "format": np.array("another"),
+        "horizon": np.array(-1),
+        "start": np.array("sometimes"),
+        "alpha": np.array([1.0, 2.0, 3.0]),
+        "beta": np.array([1.0, 0.0]),
+    }.items():
+        np.savez(tmp_path / f"{key}.npz", **{**fields, key: value})
+        with pytest.raises(mb.InputError, match="no policy that metabandit saved"):
+            mb.policy(str(tmp_path / f"{key}.npz"))
+    for number, cuts in enumerate((fields["cuts"][:, ::-1], fields["cuts"] + np.uint16(99))):
+        np.savez(tmp_path / f"cuts{number}.npz", **{**fields, "cuts": cuts})
+        with pytest.raises(mb.InputError, match="no policy that metabandit saved"):
+            mb.policy(str(tmp_path / f"cuts{number}.npz"))
     with pytest.raises(mb.InputError, match=r"ending in \.npz"):
         solved.save(tmp_path / "best.json")
     with pytest.raises(mb.InputError, match="folder"):

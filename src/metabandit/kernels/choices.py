@@ -9,7 +9,7 @@ import numpy as np
 
 from .jit import DECIDE, jit, lane, pointer
 from .random import ARM_STREAM, CHOICE_STREAM, TIE_STREAM, below, noise_bits, unit
-from .special import exp32, ln32, normal_quantile
+from .special import ln32, normal_quantile
 
 f32 = np.float32
 u32 = np.uint32
@@ -17,6 +17,7 @@ N, R, S = 0, 1, 2
 # The statistics are float32 sums, the values computed from them float64.
 TIE = 1e-9
 NO_ARM = np.uint32(0xFFFFFFFF)
+REJECTED = np.float32(np.inf)
 
 
 @pointer(DECIDE)
@@ -121,16 +122,17 @@ def ucb2(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
 
 @lane
 def _try_gamma(shape, key, step, stream):
-    """One trial of Marsaglia and Tsang (2000) for a Gamma variate of shape >= 1; negative: rejected."""
+    """The logarithm of a Gamma variate of shape >= 1 by one trial of Marsaglia and Tsang (2000)."""
     d = shape - f32(1 / 3)
     z = normal_quantile(unit(noise_bits(key, step, stream)))
     root = f32(1) + z / np.sqrt(f32(9) * d)
     v = root * root * root
     safe = max(v, f32(1e-30))
     ln_u = ln32(unit(noise_bits(key, step, stream + 1)))
-    taken = ln_u < f32(0.5) * z * z + d - d * safe + d * ln32(safe)
-    value = d * safe if taken else f32(-1)
-    return value if root > f32(0) else f32(-1)
+    ln_v = ln32(safe)
+    taken = ln_u < f32(0.5) * z * z + d - d * safe + d * ln_v
+    value = ln32(d) + ln_v if taken else REJECTED
+    return value if root > f32(0) else REJECTED
 
 
 @lane
@@ -141,25 +143,28 @@ def _at_least_one(shape):
 
 @jit
 def _gamma_row(shape, keys, step, stream, out):
-    """A Gamma variate a lane: one vectorised trial, then the few lanes that were rejected."""
+    """The logarithm of a Gamma variate a lane: one vectorised trial, then the lanes it rejected.
+
+    Logarithms, because variates of small shape are smaller than any float.
+    """
     again = u32(0)
     small = u32(0)
     for i in range(out.shape[0]):
         value = _try_gamma(_at_least_one(shape[i]), keys[i], step, stream)
         out[i] = value
-        again = u32(again | (u32(1) if value < f32(0) else u32(0)))
+        again = u32(again | (u32(1) if value == REJECTED else u32(0)))
         small = u32(small | (u32(1) if shape[i] < f32(1) else u32(0)))
     if again != u32(0):
         for i in range(out.shape[0]):
             attempt = stream
-            while out[i] < f32(0):
+            while out[i] == REJECTED:
                 attempt += 1 << 16
                 out[i] = _try_gamma(_at_least_one(shape[i]), keys[i], step, attempt)
     if small != u32(0):
         for i in range(out.shape[0]):
             if shape[i] < f32(1):
                 u = unit(noise_bits(keys[i], step, stream + 2))
-                out[i] = max(out[i] * exp32(ln32(u) / shape[i]), f32(1e-37))
+                out[i] += ln32(u) / shape[i]
 
 
 @jit
@@ -172,12 +177,15 @@ def _prefer(draw, best, chosen, arm):
 
 @pointer(DECIDE)
 def thompson_beta(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
-    """Thompson sampling for rewards in [0, 1]: the largest draw from Beta(a + sum, b + n - sum)."""
+    """Thompson sampling for rewards in [0, 1]: the largest draw from Beta(a + sum, b + n - sum).
+
+    A Beta variate is X / (X + Y) with Gamma variates X and Y; ln X - ln Y orders them alike.
+    """
     lanes = chosen.shape[0]
     shape = np.empty(lanes, f32)
     wins = np.empty(lanes, f32)
     losses = np.empty(lanes, f32)
-    best = np.full(lanes, f32(-1))
+    best = np.full(lanes, f32(-np.inf))
     a = f32(parameters[0])
     b = f32(parameters[1])
     for k in range(sums.shape[0]):
@@ -190,7 +198,7 @@ def thompson_beta(step, t, horizon, stats, sums, memory, parameters, keys, chose
             shape[i] = max(b + n[i] - total[i], f32(1e-6))
         _gamma_row(shape, keys, step, ARM_STREAM + 8 * k + 4, losses)
         for i in range(lanes):
-            wins[i] = wins[i] / (wins[i] + losses[i])
+            wins[i] -= losses[i]
         _prefer(wins, best, chosen, u32(k))
 
 

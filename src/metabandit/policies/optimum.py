@@ -227,13 +227,26 @@ class OptimalPolicy(Policy):
                 policy.expected_reward = float(file["expected_reward"])
                 policy.regret = float(file["regret"])
                 policy.cuts = file["cuts"]
-            if policy.cuts.shape != (math.comb(policy.horizon + 2, 3), 2):
-                raise ValueError("it holds another number of states than its horizon has")
+            policy._check()
         except FileNotFoundError:
             raise InputError(f"the file {path} does not exist") from None
         except Exception as error:
             raise InputError(f"{path} is no policy that metabandit saved: {error}") from None
         return policy
+
+    def _check(self) -> None:
+        """What a file says must be a policy."""
+        if self.start not in (FREE, EACH_ONCE):
+            raise ValueError(f"its start is {self.start!r}")
+        if self.horizon < 1 or self.cuts.shape != (math.comb(self.horizon + 2, 3), 2):
+            raise ValueError("it holds another number of states than its horizon has")
+        if self.cuts.dtype != np.uint16 or (self.cuts[:, 0] > self.cuts[:, 1]).any():
+            raise ValueError("what it says of some states cannot be")
+        if int(self.cuts.max()) > self.horizon:
+            raise ValueError("it counts more successes than plays")
+        numbers = (*self.alpha, *self.beta)
+        if len(self.alpha) != 2 or len(self.beta) != 2 or not all(x > 0.0 for x in numbers):
+            raise ValueError("its prior is not one of two arms")
 
 
 class _OptimalForPrior(Policy):
