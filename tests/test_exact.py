@@ -480,6 +480,7 @@ def test_the_optimal_policy_answers_in_every_state():
     assert each.choose([1, 0], [1, 0]) == (1,)
     for plays, wins, message in [
         ([1], [0], "one number for each"),
+        (None, 3, "one number for each"),
         ([1, 0], [2, 0], "more successes"),
         ([5, 5], [0, 0], "made already"),
         ([1, -1], [0, 0], "at least 0"),
@@ -502,9 +503,12 @@ def test_files_that_hold_no_policy(tmp_path):
     solved = mb.OptimalPolicy(mb.Bernoulli(), 5)
     with np.load(solved.save(tmp_path / "good.npz")) as file:
         fields = dict(file)
+    np.savez(tmp_path / "newer.npz", **{**fields, "format": "another"})
+    with pytest.raises(mb.InputError, match="another format"):
+        mb.policy(str(tmp_path / "newer.npz"))
     for key, value in {
         "cuts": fields["cuts"].astype(float),
-        "format": np.array("another"),
+        "regret": np.array(math.nan),
         "horizon": np.array(-1),
         "start": np.array("sometimes"),
         "alpha": np.array([1.0, 2.0, 3.0]),

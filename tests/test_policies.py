@@ -57,7 +57,7 @@ def test_rules_of_parameters_are_kept(entry, parameter):
 def test_rules_in_words():
     assert mb.Parameter("x", 1.0).rule == "any number"
     assert mb.Parameter("x", 1.0, above=0.0).rule == "greater than 0"
-    assert mb.Parameter("x", 0.5, above=0.0, below=1.0).rule == "between 0 and 1"
+    assert mb.Parameter("x", 0.5, above=0.0, below=1.0).rule == "greater than 0 and less than 1"
     assert mb.Parameter("x", 0.5, below=1.0).rule == "less than 1"
 
 

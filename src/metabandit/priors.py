@@ -62,6 +62,9 @@ def _positive(value: float, what: str) -> float:
 
 def _per_arm(value: float | Sequence[float], arms: int, what: str) -> tuple[float, ...]:
     numbers = tuple(_positive(item, what) for item in np.atleast_1d(value))
+    for number in numbers:
+        if not 1e-9 <= number <= 1e9:
+            raise InputError(f"{what} must be between 1e-9 and 1e9, not {number:g}")
     if len(numbers) == 1:
         return numbers * arms
     if len(numbers) != arms:
@@ -294,6 +297,8 @@ def _given(means: Any, family: Family) -> Array:
             f"an array of problems has one row a problem and at least 2 columns, one an arm; "
             f"its shape is {array.shape}"
         )
+    if np.isnan(array).any():
+        raise InputError("every arm of every problem needs its mean reward; some are not a number")
     if not (np.isfinite(array).all() and array.min() >= low and array.max() <= high):
         raise InputError(
             f"means of {family.name} rewards must lie between {low:g} and {high:g}; those given "

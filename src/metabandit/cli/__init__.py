@@ -55,3 +55,7 @@ def main() -> None:
         # The reader of our output went away, as `head` does; nothing more can be written.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(1) from None
+    except OSError as error:
+        sys.stderr.write(f"error: the output cannot be written: {error}\n")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(1) from None

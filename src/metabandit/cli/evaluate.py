@@ -14,7 +14,7 @@ def evaluate(
         list[str],
         typer.Argument(
             help="Names such as ucb1:C=0.17 (see `metabandit policies`), or expressions in quotes, "
-            "such as 'r + 3/(n + 2)'; after -- if one begins with a minus.",
+            "such as 'r + 3/(n + 2)'. If one begins with a minus, write all options first, then --.",
             show_default=False,
         ),
     ],
@@ -68,6 +68,7 @@ def evaluate(
 ) -> None:
     """The regret of policies on problems drawn from a prior: exactly, or estimated with the same luck."""
     from ..policies import policy
+    from ..priors import Bernoulli
     from ..priors import prior as read_prior
     from ..settings import check_horizon
 
@@ -119,4 +120,8 @@ def evaluate(
         cells = [list(row.values()) for row in rows]
         if result.floor is not None:
             caption += "\nBayes-optimal: the least that any policy can have on these problems"
+        elif floor is None and type(known) is Bernoulli and known.arms <= 3:
+            caption += (
+                "\nThe Bayes-optimal floor takes a while at this horizon: add it with --floor"
+            )
         show_table(list(rows[0]), cells, numbers=len(rows[0]) - 1, caption=caption)

@@ -43,7 +43,12 @@ def _pick_method(
 ) -> str:
     """`asked` is whether numbers were given that only a simulation has."""
     if method not in METHODS:
-        raise InputError(f"unknown method {method!r}; {nearest(method, METHODS)}")
+        raise InputError(f"unknown method {method!r}; {nearest(str(method), METHODS)}")
+    if method == EXACT and asked:
+        raise InputError(
+            "episodes and runs are for the method monte-carlo; exact evaluation has none, so leave "
+            "them out"
+        )
     if method == MONTE_CARLO or (method == AUTO and asked):
         return MONTE_CARLO
     obstacle = exact.obstacle(prior, plans, horizon)

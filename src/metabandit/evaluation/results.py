@@ -37,7 +37,7 @@ class IndexFault(InputError):
         super().__init__(
             f"the index of {policy} is {kind} where an arm has n={n:g}, r={r:.6g}{spread} "
             f"at t={t:g}; an index must be a finite number wherever play can lead, so guard "
-            f"divisions and logarithms, as in 1/max(s, 0.01) or ln(max(t, 1))"
+            f"divisions and logarithms, as in 1/max(s, 0.01) or ln(max(t, 1)), or begin with more plays"
         )
 
 
@@ -202,7 +202,8 @@ class Comparison(Sequence[Evaluation]):
             if above is not None and self.floor is not None:
                 error = 100.0 * NORMAL_95 * evaluation.standard_error / self.floor.regret
                 noise = f" ± {error:.2g}" if error > 0.0 else ""
-                row["above the floor"] = f"{100.0 * above:+.2f}{noise} %"
+                percent = round(100.0 * above, 2) + 0.0  # no minus before a zero
+                row["above the floor"] = f"{percent:+.2f}{noise} %"
             rows.append(row)
         if self.floor is not None:
             last = {"policy": "Bayes-optimal", "regret": f"{self.floor.regret:.{digits}f}"}

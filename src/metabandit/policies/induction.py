@@ -50,14 +50,17 @@ def solve(
     progress: Progress | None,
 ) -> tuple[float, Cuts]:
     """The expected reward, and with `keep` what to do in every state."""
-    threads = check_whole(threads or os.cpu_count() or 1, "the number of threads", 1)
+    threads = check_whole(
+        os.cpu_count() or 1 if threads is None else threads, "the number of threads", 1
+    )
     mirror = is_mirrored(prior) and not keep
     needed = slice_bytes(prior.arms, horizon, mirror=mirror)
     if keep:
         # The cuts, and once more as the numbers that the simulator reads.
         needed += (4 + 8) * math.comb(horizon + 2, 3)
+    what = "the optimal policy as a table" if keep else "the optimum"
     check_memory(
-        needed, f"the optimum for {prior.arms} arms and {horizon} plays", "choose a shorter horizon"
+        needed, f"{what} for {prior.arms} arms and {horizon} plays", "choose a shorter horizon"
     )
     first = prior.arms if start == EACH_ONCE else 0
     induction = _TwoArms if prior.arms == 2 else _ThreeArms

@@ -41,9 +41,12 @@ class Optimum:
 
 def check_prior(prior: Prior, what: str) -> Bernoulli:
     """The prior, if backward induction can be done for it."""
+    if not isinstance(prior, Prior):
+        raise InputError(f"the prior must be a Prior such as Bernoulli(arms=2), not {prior!r}")
     if type(prior) is not Bernoulli:
         raise InputError(
-            f"{what} is for Bernoulli arms with Beta means (the prior bernoulli), not for {prior}"
+            f"{what} is for Bernoulli arms with Beta means (the prior bernoulli), not for {prior}; "
+            f"no floor is known for others"
         )
     if prior.arms > 3:
         raise InputError(
@@ -86,7 +89,7 @@ def _check_start(start: str, arms: int, horizon: int) -> None:
     if start == EACH_ONCE and horizon < arms:
         raise InputError(
             f"the start each-once plays each of the {arms} arms, so the horizon must be at least "
-            f"{arms}, not {horizon}"
+            f"{arms}, not {horizon}; choose a longer one, or the start free"
         )
 
 
@@ -115,8 +118,8 @@ def _check_two_arms(prior: Prior) -> Bernoulli:
 class OptimalPolicy(Policy):
     """The Bayes-optimal policy for two Bernoulli arms, as a table of what to do in every state.
 
-    It is solved for one prior and horizon; `prior.draw` may come from another prior when it is
-    played, which shows what a wrong prior costs.
+    It is solved for one prior and horizon. It can be played on another prior, or for fewer plays than
+    it was solved for, which shows what a wrong belief costs: it is optimal for its own only.
     """
 
     def __init__(
@@ -125,14 +128,14 @@ class OptimalPolicy(Policy):
         horizon: int,
         *,
         start: str = FREE,
-        name: str = "optimal",
+        name: str | None = None,
         threads: int | None = None,
         progress: Progress | None = None,
     ) -> None:
         known = _check_two_arms(prior)
         self.horizon = check_horizon(horizon)
         _check_start(start, 2, self.horizon)
-        self.name = name
+        self.name = name or f"optimal for {self.horizon} plays"
         self.alpha, self.beta = known.alpha, known.beta
         self.start = start
         self.expected_reward, self.cuts = solve(
@@ -147,7 +150,7 @@ class OptimalPolicy(Policy):
         >>> mb.OptimalPolicy(mb.Bernoulli(arms=2), 10).choose(plays=[1, 0], successes=[1, 0])
         (0,)
         """
-        if len(plays) != 2 or len(successes) != 2:
+        if np.shape(plays) != (2,) or np.shape(successes) != (2,):
             raise InputError("plays and successes have one number for each of the 2 arms")
         counts = [check_whole(number, "plays", 0) for number in plays]
         wins = [check_whole(number, "successes", 0) for number in successes]
@@ -155,7 +158,9 @@ class OptimalPolicy(Policy):
         if wins[0] > counts[0] or wins[1] > counts[1]:
             raise InputError(f"an arm has more successes than plays: {wins} in {counts}")
         if m >= self.horizon:
-            raise InputError(f"{m} plays are made already, of {self.horizon}")
+            raise InputError(
+                f"{m} plays are made already, and the policy is for {self.horizon}: solve it for more"
+            )
         if self.start == EACH_ONCE and m < 2:
             return (m,)
         entry = math.comb(m + 2, 3) + math.comb(counts[0] + 1, 2) + wins[0]
@@ -219,7 +224,7 @@ class OptimalPolicy(Policy):
         try:
             with np.load(path, allow_pickle=False) as file:
                 if str(file["format"]) != _FORMAT:
-                    raise ValueError(f"its format is {file['format']}, not {_FORMAT}")
+                    raise InputError(f"{path} has another format than {_FORMAT!r}")
                 policy.horizon = int(file["horizon"])
                 policy.start = str(file["start"])
                 policy.alpha = tuple(file["alpha"].tolist())
@@ -230,23 +235,30 @@ class OptimalPolicy(Policy):
             policy._check()
         except FileNotFoundError:
             raise InputError(f"the file {path} does not exist") from None
-        except Exception as error:
-            raise InputError(f"{path} is no policy that metabandit saved: {error}") from None
+        except InputError:
+            raise
+        except Exception:
+            # Whatever NumPy has to say of such a file does not help its owner.
+            raise InputError(
+                f"{path} is no policy that metabandit saved, or it is damaged; save it anew"
+            ) from None
         return policy
 
     def _check(self) -> None:
         """What a file says must be a policy."""
         if self.start not in (FREE, EACH_ONCE):
-            raise ValueError(f"its start is {self.start!r}")
+            raise ValueError("no such start")
         if self.horizon < 1 or self.cuts.shape != (math.comb(self.horizon + 2, 3), 2):
-            raise ValueError("it holds another number of states than its horizon has")
+            raise ValueError("another number of states than the horizon has")
         if self.cuts.dtype != np.uint16 or (self.cuts[:, 0] > self.cuts[:, 1]).any():
-            raise ValueError("what it says of some states cannot be")
+            raise ValueError("cuts that cannot be")
         if int(self.cuts.max()) > self.horizon:
-            raise ValueError("it counts more successes than plays")
+            raise ValueError("more successes than plays")
+        if not (math.isfinite(self.expected_reward) and math.isfinite(self.regret)):
+            raise ValueError("values that are no numbers")
         numbers = (*self.alpha, *self.beta)
         if len(self.alpha) != 2 or len(self.beta) != 2 or not all(x > 0.0 for x in numbers):
-            raise ValueError("its prior is not one of two arms")
+            raise ValueError("no prior of two arms")
 
 
 class _OptimalForPrior(Policy):

@@ -27,7 +27,7 @@ class Parameter:
     def rule(self) -> str:
         """What the number must satisfy, in words."""
         if self.above is not None and self.below is not None:
-            return f"between {self.above:g} and {self.below:g}"
+            return f"greater than {self.above:g} and less than {self.below:g}"
         if self.above is not None:
             return f"greater than {self.above:g}"
         return "any number" if self.below is None else f"less than {self.below:g}"
