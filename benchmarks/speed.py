@@ -152,6 +152,8 @@ def contenders(quick: bool) -> dict[str, Contender]:
         ours("kl-ucb", 40_000),
         ours("thompson", 20_000),
         ours("ucb1", 20_000, arms=10),
+        ours("ucb2", 4_000),
+        ours("bayes-ucb", 1_000),
         peer("NumPy: UCB1", 20_000, numpy_ucb1, ucb1),
         peer("NumPy: UCB1, two arms only", 40_000, numpy_ucb1_two, ucb1),
         peer("NumPy: UCB1, K=10", 10_000, lambda *run: numpy_ucb1(*run, arms=10), ten),

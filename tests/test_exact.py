@@ -279,6 +279,8 @@ def test_the_saved_optimal_policy_has_the_regret_of_the_recursion(tmp_path, star
     assert abs(played.mean_regret - solved.regret) < 3 * played.standard_error
     assert regret(str(path), prior, 50) == pytest.approx(solved.regret, abs=1e-10)
     again = mb.OptimalPolicy.load(path)
+    assert again.optimum == solved.optimum
+    assert again.optimum.prior == str(prior)
     assert again.start == start
     assert again.expected_reward == solved.expected_reward
     with pytest.raises(mb.InputError, match="exists already"):
@@ -443,6 +445,22 @@ def test_auto_takes_what_is_cheaper():
 def test_what_has_no_exact_method_is_refused(policy, prior, horizon, message):
     with pytest.raises(mb.InputError, match=message):
         mb.evaluate(policy, prior, horizon, method="exact")
+
+
+def test_refusals_come_before_any_work(monkeypatch):
+    def work(*arguments, **options):
+        raise AssertionError("this should have been refused")
+
+    monkeypatch.setattr("metabandit.evaluation.montecarlo.simulate", work)
+    monkeypatch.setattr("metabandit.policies.optimum.solve", work)
+    with pytest.raises(mb.InputError, match="2 or 3 arms"):
+        mb.evaluate("ucb1", mb.Bernoulli(9), 10, floor=True)
+    with pytest.raises(mb.InputError, match="unknown method"):
+        mb.evaluate("optimal", mb.Bernoulli(), 10, method="guess")
+    with pytest.raises(mb.InputError, match="episodes and runs"):
+        mb.evaluate("optimal", mb.Bernoulli(), 10, method="exact", episodes=10)
+    with pytest.raises(mb.InputError, match="at least 2"):
+        mb.evaluate(["optimal", "ucb1"], mb.Bernoulli(), 1)
 
 
 def test_too_much_memory_is_refused_before_it_is_allocated(monkeypatch):

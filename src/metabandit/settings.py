@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection
 
 from .errors import InputError, nearest
@@ -58,6 +59,12 @@ def check_whole(value: object, what: str, least: int, *, most: int | None = None
     if most is not None and number > most:
         raise InputError(f"{what} must be at most {most:,}, not {number:,}")
     return number
+
+
+def check_threads(threads: object) -> int:
+    """A number of threads; None is all cores."""
+    given = (os.cpu_count() or 1) if threads is None else threads
+    return check_whole(given, "the number of threads", 1)
 
 
 def check_horizon(horizon: object) -> int:

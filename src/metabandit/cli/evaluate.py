@@ -68,7 +68,7 @@ def evaluate(
 ) -> None:
     """The regret of policies on problems drawn from a prior: exactly, or estimated with the same luck."""
     from ..policies import policy
-    from ..priors import Bernoulli
+    from ..policies.optimum import has_optimum
     from ..priors import prior as read_prior
     from ..settings import check_horizon
 
@@ -120,7 +120,7 @@ def evaluate(
         cells = [list(row.values()) for row in rows]
         if result.floor is not None:
             caption += "\nBayes-optimal: the least that any policy can have on these problems"
-        elif floor is None and type(known) is Bernoulli and known.arms <= 3:
+        elif floor is None and has_optimum(known):
             caption += (
                 "\nThe Bayes-optimal floor takes a while at this horizon: add it with --floor"
             )

@@ -32,7 +32,7 @@ def optimal(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """The Bayes-optimal policy for Bernoulli arms with Beta means: its reward and regret."""
-    from ..policies import OptimalPolicy, Optimum
+    from ..policies import OptimalPolicy
     from ..policies import optimal as solve
     from ..policies.optimum import check_prior, check_target
     from ..priors import prior as read_prior
@@ -49,7 +49,7 @@ def optimal(
             policy = OptimalPolicy(known, horizon, start=start, threads=threads, progress=progress)
             policy.save(save)
             say(f"saved the policy to {save}; try: metabandit evaluate {save} --horizon {horizon}")
-            result = Optimum(str(known), 2, horizon, start, policy.expected_reward, policy.regret)
+            result = policy.optimum
     if as_json:
         show_json(result.to_dict())
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -11,8 +10,9 @@ import numpy as np
 from ..errors import InputError, nearest
 from ..policies import Optimum, Plan, Policy, Progress, Start, optimal, policy
 from ..policies.induction import states
-from ..priors import Bernoulli, Prior
-from ..settings import check_horizon, check_whole
+from ..policies.optimum import check_prior, has_optimum
+from ..priors import Prior
+from ..settings import check_horizon, check_threads, check_whole
 from . import exact, montecarlo
 from .results import EXACT, MONTE_CARLO, Comparison
 
@@ -32,15 +32,13 @@ def default_checkpoints(horizon: int, count: int = 24) -> list[int]:
 
 
 def _has_affordable_floor(prior: Prior, horizon: int) -> bool:
-    if type(prior) is not Bernoulli or prior.arms > 3:
+    if not has_optimum(prior):
         return False
     rate = 1e9 if prior.arms == 2 else 1e8
     return states(prior.arms, horizon) / rate <= _FLOOR_SECONDS
 
 
-def _pick_method(
-    method: str, plans: Sequence[tuple[Policy, Plan]], prior: Prior, horizon: int, *, asked: bool
-) -> str:
+def _check_method(method: str, *, asked: bool) -> None:
     """`asked` is whether numbers were given that only a simulation has."""
     if method not in METHODS:
         raise InputError(f"unknown method {method!r}; {nearest(str(method), METHODS)}")
@@ -49,6 +47,11 @@ def _pick_method(
             "episodes and runs are for the method monte-carlo; exact evaluation has none, so leave "
             "them out"
         )
+
+
+def _pick_method(
+    method: str, plans: Sequence[tuple[Policy, Plan]], prior: Prior, horizon: int, *, asked: bool
+) -> str:
     if method == MONTE_CARLO or (method == AUTO and asked):
         return MONTE_CARLO
     obstacle = exact.obstacle(prior, plans, horizon)
@@ -128,9 +131,7 @@ def evaluate(
         episodes = max(_EPISODES // runs, 1) * runs
     episodes = check_whole(episodes, "the number of episodes", 1)
     seed = check_whole(seed, "the seed", 0)
-    threads = check_whole(
-        (os.cpu_count() or 1) if threads is None else threads, "the number of threads", 1
-    )
+    threads = check_threads(threads)
     if seed >= 2**63:
         raise InputError(f"the seed must be less than 2^63, not {seed}")
     if episodes % runs:
@@ -140,6 +141,12 @@ def evaluate(
     if lanes % 64 or not 64 <= lanes <= montecarlo.MOST_LANES:
         raise InputError(f"lanes must be a multiple of 64 from 64 to 512, not {lanes}")
     points = _read_points(checkpoints, horizon)
+    # Everything that can be refused is refused before anything is computed.
+    _check_method(method, asked=asked)
+    if floor:
+        check_prior(prior, "the optimum")
+    for item in made:
+        item.check(prior, horizon)
     for item in made:
         item.prepare(prior, horizon, progress)
     plans = [(item, item.plan(prior, horizon)) for item in made]

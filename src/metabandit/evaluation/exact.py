@@ -131,6 +131,7 @@ def _reduce(
             report(begun, after)
             begun = after
         if isinstance(prior, Table):
+            assert isinstance(run, TwoArms), "obstacle() refuses tables of more arms"
             gaps = prior.means.max(axis=1, keepdims=True) - prior.means
             each = (
                 run.plays_on(prior.means, point)

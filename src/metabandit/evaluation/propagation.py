@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..errors import InputError
 from ..families import Array
 from ..policies import ByCounts, Plan, Policy
+from ..policies.induction import first_outcomes
 from ..priors import Bernoulli, Prior
 from .results import IndexFault
 
@@ -173,14 +173,7 @@ class _Propagation:
         """The states before the first choice: successes of each arm, and their weight."""
         if not self.begin:
             return [((0,) * self.prior.arms, 1.0)]
-        found = []
-        for outcome in np.ndindex(*(2,) * self.prior.arms):
-            chances = [
-                self.chance[arm, 0] if won else 1.0 - self.chance[arm, 0]
-                for arm, won in enumerate(outcome)
-            ]
-            found.append((outcome, float(np.prod(chances))))
-        return found
+        return list(first_outcomes(self.chance))
 
     def _refuse(self, fault: Array, m: int) -> NoReturn:
         arm, n, s, value = fault[:4].tolist()
@@ -371,6 +364,3 @@ class ThreeArms(_Propagation):
         sums = np.zeros(5)
         self.three.totals(m, self.weight, self.offset, sums)
         return float(sums[0]), sums[1:4].copy()
-
-    def plays_on(self, means: Array, m: int) -> Array:
-        raise InputError("exact regret on given problems is for 2 arms")

@@ -183,6 +183,17 @@ class Kernel:
     by_counts: ByCounts | str = "it is known as a rule to simulate only"
 
 
+def decide_by(name: str) -> Callable[[], Any]:
+    """What a plan's `decide` is: gives a function of kernels/choices.py when it is asked for."""
+
+    def decide() -> Any:
+        from ..kernels import choices
+
+        return getattr(choices, name)()
+
+    return decide
+
+
 class KernelPolicy(Policy):
     """A policy with a kernel of its own; `settle` picks it for a prior and a horizon."""
 
@@ -194,16 +205,10 @@ class KernelPolicy(Policy):
         kernel = self._settle(prior, horizon)
         if kernel.each_once:
             self._check_horizon(prior, horizon)
-
-        def decide() -> Any:
-            from ..kernels import choices
-
-            return getattr(choices, kernel.name)()
-
         return Plan(
             kernel.each_once,
             np.zeros((3, prior.arms)),
-            decide=decide,
+            decide=decide_by(kernel.name),
             parameters=np.array(kernel.parameters, dtype=np.float64),
             memory=kernel.memory,
             uses_s=kernel.uses_s,

@@ -6,7 +6,6 @@ import math
 import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from ..errors import InputError
 from ..families import Array
 from ..memory import check_memory
 from ..priors import Bernoulli, BetaRewards, Prior
-from .base import ByCounts, Plan, Policy, Progress
+from .base import ByCounts, Plan, Policy, Progress, decide_by
 from .registry import Entry, register
 
 # Prices between which an index is interpolated; they are taken in groups.
@@ -91,16 +90,10 @@ class Gittins(Policy):
         table = np.stack([self._tables[(horizon, *pair)] for pair in kinds])
         which = np.array([kinds.index(pair) for pair in pairs])
         begins = prior.arms + which * table.shape[1]
-
-        def decide() -> Any:
-            from ..kernels import choices
-
-            return choices.by_table()
-
         return Plan(
             False,
             np.zeros((3, prior.arms)),
-            decide=decide,
+            decide=decide_by("by_table"),
             parameters=np.concatenate([begins.astype(np.float64), table.ravel()]),
             by_counts=ByCounts(table=table, which=which),
         )

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import numpy.typing as npt
 
+from ..families import Array
 from ..memory import check_memory
 from ..priors import Bernoulli
-from ..settings import check_whole
+from ..settings import check_threads
 from .base import Progress
+from .start import EACH_ONCE
 
 FREE = "free"
-EACH_ONCE = "each-once"
 Cuts = npt.NDArray[np.uint16]
 
 # From this many plays on, the blocks of a step are shared among threads.
@@ -40,6 +40,16 @@ def slice_bytes(arms: int, horizon: int, *, mirror: bool) -> int:
     return 2 * 8 * math.comb(horizon + 5, 5)
 
 
+def first_outcomes(chance: Array) -> Iterator[tuple[tuple[int, ...], float]]:
+    """What one play of each arm can bring: the successes of the arms, and how likely that is.
+
+    chance[arm, pair] is the probability of success (kernels/pairs.py).
+    """
+    for outcome in np.ndindex(*(2,) * len(chance)):
+        won = np.array(outcome, dtype=bool)
+        yield outcome, float(np.prod(np.where(won, chance[:, 0], 1.0 - chance[:, 0])))
+
+
 def solve(
     prior: Bernoulli,
     horizon: int,
@@ -50,9 +60,7 @@ def solve(
     progress: Progress | None,
 ) -> tuple[float, Cuts]:
     """The expected reward, and with `keep` what to do in every state."""
-    threads = check_whole(
-        os.cpu_count() or 1 if threads is None else threads, "the number of threads", 1
-    )
+    threads = check_threads(threads)
     mirror = is_mirrored(prior) and not keep
     needed = slice_bytes(prior.arms, horizon, mirror=mirror)
     if keep:
@@ -63,19 +71,19 @@ def solve(
         needed, f"{what} for {prior.arms} arms and {horizon} plays", "choose a shorter horizon"
     )
     first = prior.arms if start == EACH_ONCE else 0
-    induction = _TwoArms if prior.arms == 2 else _ThreeArms
-    solved = induction(prior, horizon, mirror, keep)
+    solved: _TwoArms | _ThreeArms
+    if prior.arms == 2:
+        solved = _TwoArms(prior, horizon, mirror, keep)
+    else:
+        solved = _ThreeArms(prior, horizon)
     with ThreadPoolExecutor(threads) as pool:
         solved.run(first, pool if threads > 1 else None, progress)
     if first == 0:
         return solved.value(0, ()), solved.cuts
-    reward = 0.0
-    for outcome in np.ndindex(*(2,) * prior.arms):
-        weight = 1.0
-        for arm, won in enumerate(outcome):
-            chance = prior.alpha[arm] / (prior.alpha[arm] + prior.beta[arm])
-            weight *= chance if won else 1.0 - chance
-        reward += weight * (sum(outcome) + solved.value(first, outcome))
+    reward = sum(
+        weight * (sum(outcome) + solved.value(first, outcome))
+        for outcome, weight in first_outcomes(solved.chance)
+    )
     return reward, solved.cuts
 
 
@@ -164,7 +172,7 @@ class _TwoArms:
 class _ThreeArms:
     """Backward induction for three arms: two slices in turn."""
 
-    def __init__(self, prior: Bernoulli, horizon: int, mirror: bool, keep: bool) -> None:
+    def __init__(self, prior: Bernoulli, horizon: int) -> None:
         from ..kernels import pairs, three_arms
 
         self.kernel = three_arms

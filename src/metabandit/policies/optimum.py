@@ -13,9 +13,10 @@ import numpy as np
 from ..errors import InputError, nearest
 from ..priors import Bernoulli, Prior
 from ..settings import check_horizon, check_whole
-from .base import ByCounts, Plan, Policy, Progress
-from .induction import EACH_ONCE, FREE, solve
+from .base import ByCounts, Plan, Policy, Progress, decide_by
+from .induction import FREE, solve
 from .registry import Entry, register
+from .start import EACH_ONCE
 
 _FORMAT = "metabandit optimal policy 1"
 
@@ -39,6 +40,11 @@ class Optimum:
         return asdict(self)
 
 
+def has_optimum(prior: Prior) -> bool:
+    """Whether backward induction can be done for a prior."""
+    return type(prior) is Bernoulli and prior.arms <= 3
+
+
 def check_prior(prior: Prior, what: str) -> Bernoulli:
     """The prior, if backward induction can be done for it."""
     if not isinstance(prior, Prior):
@@ -48,7 +54,7 @@ def check_prior(prior: Prior, what: str) -> Bernoulli:
             f"{what} is for Bernoulli arms with Beta means (the prior bernoulli), not for {prior}; "
             f"no floor is known for others"
         )
-    if prior.arms > 3:
+    if not has_optimum(prior):
         raise InputError(
             f"{what} is for 2 or 3 arms, not {prior.arms}: the states are too many; the policy "
             f"gittins is a strong reference for more arms, though no bound"
@@ -143,6 +149,12 @@ class OptimalPolicy(Policy):
         )
         self.regret = self.horizon * known.expected_best() - self.expected_reward
 
+    @property
+    def optimum(self) -> Optimum:
+        """What the policy gets on its own prior."""
+        prior = str(Bernoulli(alpha=self.alpha, beta=self.beta))
+        return Optimum(prior, 2, self.horizon, self.start, self.expected_reward, self.regret)
+
     def choose(self, plays: Sequence[int], successes: Sequence[int]) -> tuple[int, ...]:
         """The best arms, numbered from 0, after these plays and successes; two if they are equal.
 
@@ -182,15 +194,10 @@ class OptimalPolicy(Policy):
         if self.start == EACH_ONCE:
             self._check_horizon(prior, horizon)
 
-        def decide() -> Any:
-            from ..kernels import choices
-
-            return choices.by_cuts()
-
         return Plan(
             self.start == EACH_ONCE,
             np.zeros((3, 2)),
-            decide=decide,
+            decide=decide_by("by_cuts"),
             parameters=self.cuts[:, 0] + 65536.0 * self.cuts[:, 1],
             by_counts=ByCounts(cuts=self.cuts),
         )
