@@ -116,7 +116,7 @@ def run_machine(tree, lanes, moment, dtype):
         machine.run_step(program.step_code, scalars)
         machine.spread_scalars(program.spread, scalars, flat, registers, stride, count, first)
     scratch = program.registers - opcodes.SCRATCH
-    machine.run_lanes(program.lane_code, flat, arm, registers, out, stride, count, scratch)
+    machine.run_lanes(program.lane_code, scalars, flat, arm, registers, out, stride, count, scratch)
     assert np.isnan(file[:, count:]).all(), "the machine wrote beyond its lanes"
     assert np.isnan(file[:arm]).all(), "the machine wrote to another arm"
     return file[out, :count].astype(np.float64)

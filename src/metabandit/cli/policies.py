@@ -45,7 +45,7 @@ def policies(
     show_table(["policy", "formula", "parameters", "source"], rows)
     variables = "\n".join(f"  {name}  {meaning}" for name, meaning in VARIABLES.items())
     functions = "\n".join(
-        f"  {name}({', '.join('xyz'[: operator.arity])})  {operator.meaning}"
+        f"  {name}({', '.join('xyz'[: operator.arity]) if operator.arity else 'v, x, y, z, weights'})  {operator.meaning}"
         for name, operator in OPERATORS.items()
         if not operator.symbol
     )

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from ..kernels.opcodes import COPY, LANE_VARIABLES, SCRATCH, STEP_VARIABLES
-from .operators import OPERATORS
+from ..errors import InputError
+from ..kernels.opcodes import COPY, LANE_VARIABLES, REDUCE, SCRATCH, STEP_VARIABLES, WIDTH
+from .operators import OPERATORS, polynomial_degree
 from .tree import Apply, Constant, Name, Tree
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """A program in the form that kernels.machine.Program describes."""
+    """A program in the form that kernels.machine.Program describes.
+
+    `parameters` says which scalars hold the values of parameters; `bind` sets them, so that
+    thousands of candidates share one program.
+    """
 
     lane_code: npt.NDArray[np.int32]
     step_code: npt.NDArray[np.int32]
@@ -24,6 +31,14 @@ class Compiled:
     registers: int
     uses_s: bool
     varies: bool
+    parameters: tuple[tuple[str, int], ...]
+
+    def bind(self, values: Mapping[str, float]) -> Compiled:
+        """The same program with values for its parameters."""
+        scalars = self.scalars.copy()
+        for name, place in self.parameters:
+            scalars[place] = values[name]
+        return replace(self, scalars=scalars)
 
 
 @dataclass
@@ -38,10 +53,13 @@ class _Value:
 class _Compiler:
     def __init__(self) -> None:
         self.scalars: list[float] = [0.0] * len(STEP_VARIABLES)
+        self.parameters: list[tuple[str, int]] = []
         self.step: list[tuple[int, ...]] = []
-        self.lane: list[tuple[int, list[_Value]]] = []
+        # Operation, operands; for polynomials the place of the coefficients and the degree.
+        self.lane: list[tuple[int, list[_Value], tuple[int, int]]] = []
         self.known: dict[Tree, _Value] = {}
         self.uses_s = False
+        self.varies = False
 
     def visit(self, tree: Tree) -> _Value:
         # Equal subtrees are computed once.
@@ -49,37 +67,71 @@ class _Compiler:
             self.known[tree] = self.place(tree)
         return self.known[tree]
 
+    def number(self, value: float) -> int:
+        self.scalars.append(value)
+        return len(self.scalars) - 1
+
     def place(self, tree: Tree) -> _Value:
         if isinstance(tree, Constant):
-            self.scalars.append(tree.value)
-            return _Value(True, len(self.scalars) - 1, False)
+            return _Value(True, self.number(tree.value), False)
         if isinstance(tree, Name):
             if tree.name in STEP_VARIABLES:
                 return _Value(True, STEP_VARIABLES.index(tree.name), tree.name != "K")
-            if tree.name not in LANE_VARIABLES:
-                raise ValueError(f"the parameter {tree.name!r} has no value")
-            self.uses_s |= tree.name == "s"
-            return _Value(False, LANE_VARIABLES.index(tree.name), False)
+            if tree.name in LANE_VARIABLES:
+                self.uses_s |= tree.name == "s"
+                return _Value(False, LANE_VARIABLES.index(tree.name), False)
+            where = self.number(np.nan)
+            self.parameters.append((tree.name, where))
+            return _Value(True, where, False)
+        if tree.operator == "polynomial":
+            return self.polynomial(tree)
         if tree.operator == "power" and tree.operands[1] == Constant(2.0):
             # A square is a product, also of negative numbers.
             tree = Apply("multiply", (tree.operands[0], tree.operands[0]))
         operands = [self.visit(operand) for operand in tree.operands]
         opcode = OPERATORS[tree.operator].opcode
         if all(operand.scalar for operand in operands):
-            self.scalars.append(0.0)
-            target = len(self.scalars) - 1
+            target = self.number(0.0)
             places = [operand.where for operand in operands] + [0, 0]
-            self.step.append((opcode, target, *places[:3]))
+            self.step.append((opcode, target, *places[:3], 0, 0))
             return _Value(True, target, any(operand.moment for operand in operands))
-        self.lane.append((opcode, operands))
+        self.lane.append((opcode, operands, (0, 0)))
+        return _Value(False, -len(self.lane), False)
+
+    def polynomial(self, tree: Apply) -> _Value:
+        degree = polynomial_degree(len(tree.operands))
+        if degree is None:
+            raise ValueError(f"a polynomial cannot have {len(tree.operands)} operands")
+        first, *others = (self.visit(operand) for operand in tree.operands[:4])
+        if not first.scalar:
+            raise InputError(
+                "the first value of polynomial must be the same for all arms: of t, h, K and numbers"
+            )
+        weights = len(self.scalars)
+        for operand in tree.operands[4:]:
+            negative = isinstance(operand, Apply) and operand.operator == "negate"
+            number = operand.operands[0] if isinstance(operand, Apply) and negative else operand
+            if isinstance(number, Constant):
+                self.number(-number.value if negative else number.value)
+            elif isinstance(number, Name) and not negative:
+                if number.name in STEP_VARIABLES + LANE_VARIABLES:
+                    raise InputError(f"a weight of polynomial is a number, not {number.name}")
+                self.parameters.append((number.name, self.number(np.nan)))
+            else:
+                raise InputError("the weights of polynomial must be numbers or parameters")
+        coefficients = len(self.scalars)
+        self.scalars += [0.0] * (degree + 1) ** 3
+        self.step.append((REDUCE, coefficients, first.where, 0, 0, weights, degree))
+        self.varies |= first.moment
+        self.lane.append((OPERATORS["polynomial"].opcode, others, (coefficients, degree)))
         return _Value(False, -len(self.lane), False)
 
     def finish(self, result: _Value) -> Compiled:
         if result.scalar or result.where >= 0:
-            self.lane.append((COPY, [result]))
+            self.lane.append((COPY, [result], (0, 0)))
         spread = {
             operand.where: operand.moment
-            for _, operands in self.lane
+            for _, operands, _ in self.lane
             for operand in operands
             if operand.scalar
         }
@@ -96,22 +148,24 @@ class _Compiler:
             return first + len(rows) + (-value.where - 1)
 
         lane = []
-        for position, (opcode, operands) in enumerate(self.lane):
+        for position, (opcode, operands, more) in enumerate(self.lane):
             codes = [operand_code(operand) for operand in operands] + [0, 0]
-            lane.append((opcode, first + len(rows) + position, *codes[:3]))
+            lane.append((opcode, first + len(rows) + position, *codes[:3], *more))
         return Compiled(
-            lane_code=np.array(lane, np.int32).reshape(-1, 5),
-            step_code=np.array(self.step, np.int32).reshape(-1, 5),
+            lane_code=np.array(lane, np.int32).reshape(-1, WIDTH),
+            step_code=np.array(self.step, np.int32).reshape(-1, WIDTH),
             scalars=np.array(self.scalars, np.float64),
             spread=np.array([*fixed, *moving], np.int32),
             constants=len(fixed),
             registers=len(rows) + len(self.lane) + SCRATCH,
             uses_s=self.uses_s,
-            varies=bool(moving),
+            varies=self.varies or bool(moving),
+            parameters=tuple(self.parameters),
         )
 
 
+@lru_cache(maxsize=256)
 def compile_expression(tree: Tree) -> Compiled:
-    """The program of an expression whose parameters all have values."""
+    """The program of an expression; its parameters must be bound before it is run."""
     compiler = _Compiler()
     return compiler.finish(compiler.visit(tree))

@@ -16,7 +16,7 @@ class Operator:
     """
 
     name: str
-    arity: int
+    arity: int | None  # None: see polynomial_degree
     opcode: int
     meaning: str
     latex: str
@@ -24,7 +24,16 @@ class Operator:
     precedence: int = 9
 
 
+def polynomial_degree(operands: int) -> int | None:
+    """The degree of a polynomial with so many operands: four values, (degree + 1)^4 weights."""
+    for degree in range(1, HIGHEST_DEGREE + 1):
+        if operands == 4 + (degree + 1) ** 4:
+            return degree
+    return None
+
+
 ATOM = 9
+HIGHEST_DEGREE = 4
 _TABLE = (
     Operator("add", 2, opcodes.ADD, "sum", "{0} + {1}", "+", 1),
     Operator("subtract", 2, opcodes.SUBTRACT, "difference", "{0} - {1}", "-", 1),
@@ -52,6 +61,13 @@ _TABLE = (
         opcodes.BETA_QUANTILE,
         "the x-quantile of the distribution Beta(y, z)",
         r"Q_{{\mathrm{{Beta}}({1}, {2})}}({0})",
+    ),
+    Operator(
+        "polynomial",
+        None,
+        opcodes.POLYNOMIAL,
+        "the sum of weights times v^i x^j y^k z^l, all powers up to a degree; the weights follow",
+        r"\mathrm{{polynomial}}({0})",
     ),
 )
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from ..errors import InputError, nearest
-from .operators import FUNCTIONS, VARIABLES
+from .operators import FUNCTIONS, HIGHEST_DEGREE, VARIABLES, polynomial_degree
 from .tree import Apply, Constant, Name, Tree
 
 _TOKEN = re.compile(
@@ -143,7 +143,14 @@ class _Reader:
             arguments.append(self.sum())
         self.require(")", f"to close the arguments of {name}")
         arity = FUNCTIONS[name].arity
-        if len(arguments) != arity:
+        if arity is None:
+            if polynomial_degree(len(arguments)) is None:
+                self.fail(
+                    f"{name} takes 4 values and (degree + 1)^4 weights, degree 1 to "
+                    f"{HIGHEST_DEGREE}; here it has {len(arguments)} arguments",
+                    position,
+                )
+        elif len(arguments) != arity:
             self.fail(f"{name} takes {arity} arguments, here it has {len(arguments)}", position)
         return Apply(name, tuple(arguments))
 

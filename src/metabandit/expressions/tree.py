@@ -118,6 +118,8 @@ def latex(tree: Tree) -> str:
         return tree.name if len(tree.name) == 1 else rf"\mathrm{{{tree.name}}}".replace("_", r"\_")
     operator = OPERATORS[tree.operator]
     parts = [latex(operand) for operand in tree.operands]
+    if operator.arity is None:
+        return operator.latex.format(", ".join(parts))
     if not operator.symbol or operator.name in ("divide", "invert"):
         return operator.latex.format(*parts)
     for position, operand in enumerate(tree.operands):

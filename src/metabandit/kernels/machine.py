@@ -1,7 +1,7 @@
 """The machine: runs an index program on rows of lanes.
 
-A program is a list of instructions (operation, target, first, second, third). The lane program
-works on rows: operands 0, 1, 2 are the rows n, r, s of one arm, operand 3 + j is register row j.
+A program is a list of instructions (operation, target, first, second, third; for polynomials also
+the place of the coefficients and the degree). The lane program works on rows: operands 0, 1, 2 are the rows n, r, s of one arm, operand 3 + j is register row j.
 The step program works on single float64 numbers that are the same for every lane (t, h, K,
 constants and whatever is computed from them); its results are spread over register rows.
 
@@ -27,7 +27,7 @@ Program = namedtuple(
 )
 Program.__doc__ = """What the machine runs.
 
-lane_code, step_code: int32[instructions, 5]
+lane_code, step_code: int32[instructions, opcodes.WIDTH]
 scalars: float64, the step program's numbers: t, h, K, the constants, then room for its results
 spread: int32, the scalars that register rows 0, 1, ... hold
 constants: how many of these never change within a play (they come first)
@@ -41,7 +41,7 @@ def load(compiled: Any, uses_s: bool) -> Any:
     """A compiled expression as a program; None is the program of a policy without an index."""
     if compiled is not None:
         return Program(*(getattr(compiled, field) for field in Program._fields))
-    code = np.zeros((0, 5), np.int32)
+    code = np.zeros((0, op.WIDTH), np.int32)
     return Program(code, code, np.zeros(3), np.zeros(0, np.int32), 0, op.SCRATCH, uses_s, True)
 
 
@@ -129,6 +129,7 @@ def _power(a, b, out):
     zero = out.dtype.type(0)
     for i in range(out.shape[0]):
         value = exp(b[i] * ln(a[i]))
+        value = a[i] * a[i] if b[i] == one + one else value
         out[i] = one if b[i] == zero and a[i] == zero else value
 
 
@@ -142,6 +143,78 @@ def _copy(a, out):
 def _beta_quantile(p, a, b, out):
     for i in range(out.shape[0]):
         out[i] = beta_quantile(np.float64(p[i]), np.float64(a[i]), np.float64(b[i]))
+
+
+@jit
+def _polynomial_1(c, x, y, z, out):
+    kind = out.dtype.type
+    c0, c1, c2, c3 = kind(c[0]), kind(c[1]), kind(c[2]), kind(c[3])
+    c4, c5, c6, c7 = kind(c[4]), kind(c[5]), kind(c[6]), kind(c[7])
+    for i in range(out.shape[0]):
+        low = (c0 + c1 * z[i]) + (c2 + c3 * z[i]) * y[i]
+        high = (c4 + c5 * z[i]) + (c6 + c7 * z[i]) * y[i]
+        out[i] = low + high * x[i]
+
+
+@jit
+def _quadratic_rows(c, y, z, out):
+    """A polynomial of degree 2 in two values."""
+    kind = out.dtype.type
+    c0, c1, c2, c3, c4 = kind(c[0]), kind(c[1]), kind(c[2]), kind(c[3]), kind(c[4])
+    c5, c6, c7, c8 = kind(c[5]), kind(c[6]), kind(c[7]), kind(c[8])
+    for i in range(out.shape[0]):
+        low = c0 + (c1 + c2 * z[i]) * z[i]
+        middle = c3 + (c4 + c5 * z[i]) * z[i]
+        high = c6 + (c7 + c8 * z[i]) * z[i]
+        out[i] = low + (middle + high * y[i]) * y[i]
+
+
+@jit
+def _horner(x, b, out):
+    # One name for what is read and written: with two the compiler must fear that they overlap.
+    for i in range(out.shape[0]):
+        out[i] = out[i] * x[i] + b[i]
+
+
+@jit
+def _horner_number(x, c, out):
+    b = out.dtype.type(c)
+    for i in range(out.shape[0]):
+        out[i] = out[i] * x[i] + b
+
+
+@jit
+def _fill(c, out):
+    b = out.dtype.type(c)
+    for i in range(out.shape[0]):
+        out[i] = b
+
+
+@jit
+def _polynomial(c, degree, x, y, z, out, high, middle, low):
+    """The sum of c[j, k, l] x^j y^k z^l, all powers up to `degree`, by Horner's rule."""
+    side = degree + 1
+    if degree == 1:
+        _polynomial_1(c, x, y, z, out)
+        return
+    for j in range(degree, -1, -1):
+        if degree == 2:
+            _quadratic_rows(c[9 * j : 9 * j + 9], y, z, middle)
+        else:
+            for k in range(degree, -1, -1):
+                first = (j * side + k) * side
+                _fill(c[first + degree], low)
+                for power in range(degree - 1, -1, -1):
+                    _horner_number(z, c[first + power], low)
+                if k == degree:
+                    _copy(low, middle)
+                else:
+                    _horner(y, low, middle)
+        if j == degree:
+            _copy(middle, high)
+        else:
+            _horner(x, middle, high)
+    _copy(high, out)
 
 
 def _kl_upper(mean, bound, out, scratch_a, scratch_b):
@@ -163,7 +236,7 @@ def _kl_upper_rows(mean, bound, out, scratch_a, scratch_b):
 
 
 @jit
-def run_lanes(code, file, arm, registers, out, stride, lanes, scratch):
+def run_lanes(code, scalars, file, arm, registers, out, stride, lanes, scratch):
     """Run a lane program for one arm.
 
     `arm` is the row of the arm's n (r and s follow), `registers` the row of register 0, `out` the
@@ -216,6 +289,31 @@ def run_lanes(code, file, arm, registers, out, stride, lanes, scratch):
         elif operation == op.BETA_QUANTILE:
             z = (arm + z if z < 3 else registers + z - 3) * stride
             _beta_quantile(a, b, file[z : z + lanes], o)
+        elif operation == op.POLYNOMIAL:
+            z = (arm + z if z < 3 else registers + z - 3) * stride
+            s = (registers + scratch) * stride
+            _polynomial(
+                scalars[code[j, 5] :],
+                code[j, 6],
+                a,
+                b,
+                file[z : z + lanes],
+                o,
+                file[s : s + lanes],
+                file[s + stride : s + stride + lanes],
+                file[s + 2 * stride : s + 2 * stride + lanes],
+            )
+
+
+@jit
+def _reduce(target, x, weights, degree):
+    """The coefficients that remain when the first value is x: sums of weights[i, ...] x^i."""
+    count = (degree + 1) ** 3
+    for c in range(count):
+        total = weights[degree * count + c]
+        for i in range(degree - 1, -1, -1):
+            total = total * x + weights[i * count + c]
+        target[c] = total
 
 
 @jit
@@ -223,6 +321,9 @@ def run_step(code, scalars):
     """Run a step program: one float64 number an instruction."""
     for j in range(code.shape[0]):
         operation = code[j, 0]
+        if operation == op.REDUCE:
+            _reduce(scalars[code[j, 1] :], scalars[code[j, 2]], scalars[code[j, 5] :], code[j, 6])
+            continue
         a = scalars[code[j, 2]]
         b = scalars[code[j, 3]]
         if operation == op.ADD:
@@ -251,6 +352,7 @@ def run_step(code, scalars):
             value = np.exp(a)
         elif operation == op.POWER:
             value = np.exp(b * np.log(a)) if a != 0.0 or b != 0.0 else 1.0
+            value = a * a if b == 2.0 else value
         elif operation == op.KL_UPPER:
             value = kl_upper64(a, b)
         elif operation == op.BETA_QUANTILE:

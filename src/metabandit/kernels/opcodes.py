@@ -16,10 +16,17 @@ EXP = 12
 POWER = 13
 KL_UPPER = 14
 BETA_QUANTILE = 15
+# A polynomial in four values is two instructions: the step program reduces its weights by the first
+# value, which is the same in every lane; the lane program does the rest.
+REDUCE = 16
+POLYNOMIAL = 17
+
+# Numbers an instruction: operation, target, three operands, first coefficient, degree.
+WIDTH = 7
 
 # A lane program's operands: the variables of an arm come first, then the registers.
 LANE_VARIABLES = ("n", "r", "s")
 # A step program's operands: what is the same for all lanes comes first, then numbers and results.
 STEP_VARIABLES = ("t", "h", "K")
 # Register rows that the machine may use within one instruction.
-SCRATCH = 2
+SCRATCH = 3

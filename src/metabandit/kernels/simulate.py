@@ -24,7 +24,7 @@ from .machine import run_lanes, run_step, spread_scalars
 from .opcodes import SCRATCH
 from .random import WEYL, draw_bits, episode_bits, slot_word, unit
 from .rows import STRIDE, all_below, all_between, blend, f32, u32
-from .statistics import copy_of_two, deviate, deviate_two, deviation, update, update_two
+from .statistics import copy_of_two, deviate, deviate_two, deviation, update, update_two, update_two_binary
 
 # What became of a simulation.
 DONE = 0
@@ -220,12 +220,20 @@ def _report(file, index, arms, t, lanes, fault):
 
 
 @jit
-def _index(program, file, arm, target, arms, lanes):
+def _index(program, scalars, file, arm, target, arms, lanes):
     """Let the machine compute the index of the arm in a slot, into an index row."""
     first = 3 * (arms + 1)
     scratch = program.registers - SCRATCH
     run_lanes(
-        program.lane_code, file, 3 * arm, first + arms + 1, first + target, STRIDE, lanes, scratch
+        program.lane_code,
+        scalars,
+        file,
+        3 * arm,
+        first + arms + 1,
+        first + target,
+        STRIDE,
+        lanes,
+        scratch,
     )
 
 
@@ -261,6 +269,10 @@ def simulate(run, problems, rule, program, draw, decide, work, checkpoints, regr
     low = f32(problems.low - 1e-5 * abs(problems.low)) - f32(1e-6)
     high = f32(problems.high + 1e-5 * abs(problems.high)) + f32(1e-6)
     pseudo_plays = 0.0
+    # With rewards of 0 and 1 the sum of squares is the reward sum, unless the start says otherwise.
+    simple = problems.binary and program.uses_s
+    for arm in range(arms):
+        simple = simple and rule.counts[1, arm] == rule.counts[2, arm]
     for arm in range(arms):
         pseudo_plays += rule.counts[0, arm]
 
@@ -271,7 +283,7 @@ def simulate(run, problems, rule, program, draw, decide, work, checkpoints, regr
             _set_step(program, scalars, file, arms, pseudo_plays, run.horizon, lanes, 0)
             if not program.varies and not rule.each_once:
                 for arm in range(arms):
-                    _index(program, file, arm, arm, arms, lanes)
+                    _index(program, scalars, file, arm, arm, arms, lanes)
         checkpoint = 0
         for step in range(run.horizon):
             t = pseudo_plays + step
@@ -282,7 +294,7 @@ def simulate(run, problems, rule, program, draw, decide, work, checkpoints, regr
                     left = run.horizon - step
                     _set_step(program, scalars, file, arms, t, left, lanes, program.constants)
                     for arm in range(arms):
-                        _index(program, file, arm, arm, arms, lanes)
+                        _index(program, scalars, file, arm, arm, arms, lanes)
                 if two:
                     finite = choose_of_two(file, index, keys, step, chosen, lanes)
                 else:
@@ -313,7 +325,9 @@ def simulate(run, problems, rule, program, draw, decide, work, checkpoints, regr
             draw(uniform, picked, reward)
             if not problems.binary and not all_between(reward, low, high):
                 return REWARD_NOT_POSSIBLE
-            if two:
+            if two and simple:
+                update_two_binary(file, sums, reward, chosen, lanes)
+            elif two:
                 if program.uses_s and not problems.binary:
                     copy_of_two(file, 1, 8, chosen, lanes)
                 update_two(file, sums, reward, chosen, lanes)
@@ -328,7 +342,7 @@ def simulate(run, problems, rule, program, draw, decide, work, checkpoints, regr
                     deviate(file, sums, arms, reward, chosen, problems.binary, lanes)
 
             if rule.by_index and not program.varies:
-                _index(program, file, arms, arms, arms, lanes)
+                _index(program, scalars, file, arms, arms, arms, lanes)
                 if two:
                     _keep_index_of_two(file, chosen, lanes)
                 else:

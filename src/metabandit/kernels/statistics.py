@@ -36,6 +36,38 @@ def update_two(file, sums, reward, chosen, lanes):
 
 
 @jit
+def update_two_binary(file, sums, reward, chosen, lanes):
+    """Two arms, rewards of 0 and 1: the same, and the standard deviation, which follows from the mean.
+
+    The slot of the arm just played gets all three.
+    """
+    for i in range(lanes):
+        one = f32(i32(chosen[i]))
+        zero = f32(1) - one
+        mask = u32(u32(0) - chosen[i])
+        x = reward[i]
+        n0 = file[i] + zero
+        n1 = file[3 * STRIDE + i] + one
+        s0 = sums[i] + x * zero
+        s1 = sums[2 * STRIDE + i] + x * one
+        n = n1 if chosen[i] != u32(0) else n0
+        s = s1 if chosen[i] != u32(0) else s0
+        r = s / n
+        spread = np.sqrt(max(r - r * r, f32(0)))
+        file[i] = n0
+        file[3 * STRIDE + i] = n1
+        sums[i] = s0
+        sums[2 * STRIDE + i] = s1
+        file[STRIDE + i] = blend(r, file[STRIDE + i], mask)
+        file[4 * STRIDE + i] = blend(file[4 * STRIDE + i], r, mask)
+        file[2 * STRIDE + i] = blend(spread, file[2 * STRIDE + i], mask)
+        file[5 * STRIDE + i] = blend(file[5 * STRIDE + i], spread, mask)
+        file[6 * STRIDE + i] = n
+        file[7 * STRIDE + i] = r
+        file[8 * STRIDE + i] = spread
+
+
+@jit
 def copy_of_two(file, row, target, chosen, lanes):
     """Two arms: a statistic (0: n, 1: r) of the arm that each lane plays, to another row."""
     first = file[row * STRIDE : row * STRIDE + lanes]

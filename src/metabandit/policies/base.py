@@ -160,7 +160,7 @@ class IndexPolicy(Policy):
                         f"{prior.family.name} lie between {prior.family.support[0]:g} and "
                         f"{prior.family.support[1]:g}"
                     )
-        program = compile_expression(self.bound)
+        program = compile_expression(self.tree).bind(self.parameters)
         counts = self.start.counts(prior)
         return Plan(
             self.start.each_once,
