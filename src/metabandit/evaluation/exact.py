@@ -121,6 +121,9 @@ def _reduce(
     begun = run.begin
     best = prior.expected_best() if isinstance(prior, Bernoulli) else 0.0
     plays = np.zeros(prior.arms)
+    gaps = np.zeros(0)
+    if isinstance(prior, Table):
+        gaps = prior.means.max(axis=1, keepdims=True) - prior.means
     for position, point in enumerate(points.tolist()):
         # Before the first choice each arm is played once, in order.
         forced = np.arange(prior.arms) < min(point, run.begin)
@@ -132,7 +135,6 @@ def _reduce(
             begun = after
         if isinstance(prior, Table):
             assert isinstance(run, TwoArms), "obstacle() refuses tables of more arms"
-            gaps = prior.means.max(axis=1, keepdims=True) - prior.means
             each = (
                 run.plays_on(prior.means, point)
                 if point >= run.begin
@@ -147,10 +149,17 @@ def _reduce(
         else:
             curve[position] = point * best - run.chance[forced, 0].sum()
             plays = forced.astype(np.float64)
+    if isinstance(prior, Table):
+        assert isinstance(run, TwoArms), "obstacle() refuses tables of more arms"
+        simple = float((run.recommended_on(prior.means) * gaps).sum(axis=1).mean())
+    else:
+        simple = best - run.recommended()
     return Evaluation(
         policy=run.policy.name,
         mean_regret=float(curve[-1]),
         standard_error=0.0,
+        simple_regret=simple,
+        simple_error=0.0,
         checkpoints=points,
         curve=curve,
         curve_error=np.zeros(len(points)),

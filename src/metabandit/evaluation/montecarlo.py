@@ -31,6 +31,8 @@ GROUP = 8192
 # all cores to share the work.
 _CHUNK_WORK = 4_000_000
 _MOST_EPISODES = 16_384
+# Episodes that `play_population` lets each policy play before it goes on to the next problems.
+_MOST_AT_ONCE = 131_072
 # Episodes that are played in step; as kernels.rows.MOST_LANES, which would load numba.
 MOST_LANES = 512
 # Per-problem regrets that are kept in all; beyond, only sums are.
@@ -39,10 +41,10 @@ _MOST_KEPT = 100_000_000
 
 @dataclass
 class _ChunkResult:
-    """What a chunk adds: for each policy and checkpoint, sums over its problems."""
+    """What a chunk adds: sums over its problems, of regret at each checkpoint and of simple regret."""
 
-    total: Array  # [policy, checkpoint]
-    squares: Array  # [policy, checkpoint]
+    total: Array  # [policy, checkpoint]; the last column is simple regret
+    squares: Array  # the same
     products: Array  # [policy, policy], of regret at the horizon
     plays: Array  # [policy, arm]
     regret: npt.NDArray[np.float32]  # [policy, problem]
@@ -157,6 +159,40 @@ class _Simulation:
             f"parameters of the prior, or its support must be another"
         )
 
+    def play(self, position: int, problems: Any, first: int, regret: Array, plays: Array) -> None:
+        """Let a policy play problems, of which `first` is the number of the first."""
+        rule, program, decide = self.plans[position]
+        fault = np.zeros(5)
+        status = self.kernel.simulate(
+            self.kernel.Run(
+                np.uint64(self.seed), first * self.runs, self.runs, self.horizon, self.lanes
+            ),
+            problems,
+            rule,
+            program,
+            self.draw,
+            decide,
+            self.kernel.workspace(problems, rule, program, self.lanes),
+            self.checkpoints,
+            regret,
+            plays,
+            fault,
+        )
+        if status != self.kernel.DONE:
+            name = self.policies[position].name
+            self._refuse(status, name, fault.tolist(), uses_s=program.uses_s)
+
+    def problems(self, first: int, last: int) -> Any:
+        """The problems first, ..., last - 1 as the kernel takes them."""
+        parameters = self.source.take(first, last)
+        means = np.ascontiguousarray(self.prior.regret_means(parameters), dtype=np.float64)
+        if means.shape != parameters.shape[:2] or not np.isfinite(means).all():
+            raise InputError(
+                f"regret_means of the prior {self.prior} must give one finite number an arm"
+            )
+        low, high = self.prior.family.support
+        return self.kernel.Problems(parameters, means, self.prior.family.binary, low, high)
+
     def _room(self, shape: tuple[int, ...]) -> Array:
         """An array of this thread's own, used again: fresh megabytes each time cost page faults."""
         kept: Array | None = getattr(self.local, "room", None)
@@ -166,44 +202,18 @@ class _Simulation:
 
     def chunk(self, first: int, last: int) -> _ChunkResult:
         """Simulate the problems first, ..., last - 1 with every policy."""
-        parameters = self.source.take(first, last)
-        means = np.ascontiguousarray(self.prior.regret_means(parameters), dtype=np.float64)
-        if means.shape != parameters.shape[:2] or not np.isfinite(means).all():
-            raise InputError(
-                f"regret_means of the prior {self.prior} must give one finite number an arm"
-            )
-        low, high = self.prior.family.support
-        problems = self.kernel.Problems(parameters, means, self.prior.family.binary, low, high)
-        count, arms = means.shape
-        points = len(self.checkpoints)
+        problems = self.problems(first, last)
+        count, arms = problems.means.shape
+        points = len(self.checkpoints) + 1
         averages = self._room((len(self.plans), points, count))
         plays = np.zeros((len(self.plans), arms))
         several = np.empty((points, count * self.runs)) if self.runs > 1 else None
-        run = self.kernel.Run(
-            np.uint64(self.seed), first * self.runs, self.runs, self.horizon, self.lanes
-        )
-        for position, (rule, program, decide) in enumerate(self.plans):
-            fault = np.zeros(5)
+        for position in range(len(self.plans)):
             regret = averages[position] if several is None else several
-            status = self.kernel.simulate(
-                run,
-                problems,
-                rule,
-                program,
-                self.draw,
-                decide,
-                self.kernel.workspace(problems, rule, program, self.lanes),
-                self.checkpoints,
-                regret,
-                plays[position],
-                fault,
-            )
-            if status != self.kernel.DONE:
-                name = self.policies[position].name
-                self._refuse(status, name, fault.tolist(), uses_s=program.uses_s)
+            self.play(position, problems, first, regret, plays[position])
             if several is not None:
                 averages[position] = several.reshape(points, count, self.runs).mean(axis=2)
-        final = averages[:, -1, :]
+        final = averages[:, -2, :]
         return _ChunkResult(
             averages.sum(axis=2),
             np.einsum("pcn,pcn->pc", averages, averages),
@@ -259,7 +269,7 @@ def simulate(
     chunks = [(first, min(first + size, problems)) for first in range(0, problems, size)]
 
     count = len(plans)
-    total = np.zeros((count, len(checkpoints)))
+    total = np.zeros((count, len(checkpoints) + 1))
     squares = np.zeros_like(total)
     products = np.zeros((count, count))
     plays = np.zeros((count, prior.arms))
@@ -281,18 +291,63 @@ def simulate(
     freedom = problems - 1
     with np.errstate(divide="ignore", invalid="ignore"):
         errors = np.sqrt(np.maximum(squares - problems * means**2, 0.0) / freedom / problems)
-        covariance = (products - problems * np.outer(means[:, -1], means[:, -1])) / freedom
+        covariance = (products - problems * np.outer(means[:, -2], means[:, -2])) / freedom
     evaluations = tuple(
         Evaluation(
             policy=plans[position][0].name,
-            mean_regret=float(means[position, -1]),
-            standard_error=float(errors[position, -1]) if freedom else math.nan,
+            mean_regret=float(means[position, -2]),
+            standard_error=float(errors[position, -2]) if freedom else math.nan,
+            simple_regret=float(means[position, -1]),
+            simple_error=float(errors[position, -1]) if freedom else math.nan,
             checkpoints=simulation.checkpoints,
-            curve=means[position],
-            curve_error=errors[position],
+            curve=means[position, :-1],
+            curve_error=errors[position, :-1],
             plays=plays[position] / episodes,
             problem_regret=regret[position] if kept else None,
         )
         for position in range(count)
     )
     return evaluations, covariance
+
+
+def play_population(
+    plans: Sequence[tuple[Policy, Plan]],
+    prior: Prior,
+    horizon: int,
+    *,
+    problems: int,
+    runs: int,
+    seed: int,
+    threads: int,
+    simple: bool = False,
+) -> Array:
+    """The regret of each policy on each problem, [policy, problem], averaged over runs.
+
+    For many policies on few problems: threads share the policies, not the problems. With `simple`
+    it is simple regret. A policy whose index is not a finite number somewhere has infinite regret.
+    """
+    simulation = _Simulation(
+        plans, prior, horizon, runs=runs, seed=seed, checkpoints=[horizon], lanes=MOST_LANES
+    )
+    size = max(1, _MOST_AT_ONCE // runs)
+    regret = np.empty((len(plans), problems))
+    for first in range(0, problems, size):
+        last = min(first + size, problems)
+        drawn = simulation.problems(first, last)
+
+        def play(position: int, first: int = first, last: int = last, drawn: Any = drawn) -> None:
+            both = np.empty((2, (last - first) * runs))
+            try:
+                simulation.play(position, drawn, first, both, np.zeros(prior.arms))
+            except IndexFault:
+                both[:] = np.inf
+            each = both[1 if simple else 0].reshape(last - first, runs)
+            regret[position, first:last] = each.mean(axis=1)
+
+        if threads == 1:
+            for position in range(len(plans)):
+                play(position)
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(play, range(len(plans))))
+    return regret

@@ -175,6 +175,17 @@ class _Propagation:
             return [((0,) * self.prior.arms, 1.0)]
         return list(first_outcomes(self.chance))
 
+    def _means(self) -> Array:
+        """The mean reward of each arm by pair, pseudo-observations included; -1 if there is none."""
+        from ..kernels import pairs
+
+        statistics = np.zeros((3, math.comb(self.horizon + 2, 2)))
+        means = np.empty((self.prior.arms, statistics.shape[1]))
+        for arm, counts in enumerate(self.plan.counts.T):
+            pairs.fill_statistics(np.ascontiguousarray(counts), statistics)
+            means[arm] = np.where(statistics[0] > 0.0, statistics[1], -1.0)
+        return means
+
     def _refuse(self, fault: Array, m: int) -> NoReturn:
         arm, n, s, value = fault[:4].tolist()
         row = self.rule.tables.which[int(arm)]
@@ -276,16 +287,42 @@ class TwoArms(_Propagation):
         self.kernel.totals(m, self.slice, sums)
         return float(sums[0]), sums[1:3].copy()
 
+    def recommended(self) -> float:
+        """The expected mean reward of the arm with the best mean after all plays."""
+        return float(self.kernel.recommended(self.horizon, self.slice, self._means()))
+
     def plays_on(self, means: Array, m: int) -> Array:
         """Expected plays of each arm on given problems, [problem, arm], after m plays."""
-        found = np.empty_like(means)
+        second = self._on_problems(means, m, lambda n1, n2: n2)
+        return np.stack([m - second, second], axis=1)
+
+    def recommended_on(self, means: Array) -> Array:
+        """How likely each arm has the best mean after all plays, on given problems."""
+        by_pair = self._means()
+
+        def second_is_better(n1: int, n2: int) -> Array:
+            x = by_pair[0, math.comb(n1 + 1, 2) :][: n1 + 1, None]
+            y = by_pair[1, math.comb(n2 + 1, 2) :][None, : n2 + 1]
+            slack = 1e-11 * np.abs(x)
+            return np.asarray(0.5 * (y >= x - slack) + 0.5 * (y > x + slack))
+
+        second = self._on_problems(means, self.horizon, second_is_better)
+        return np.stack([1.0 - second, second], axis=1)
+
+    def _on_problems(self, means: Array, m: int, of: Callable[[int, int], Any]) -> Array:
+        """The expectation after m plays, on each problem, of what belongs to arm 2.
+
+        of(n1, n2) is that, for each state [s1, s2]; with the arms exchanged it is of(n2, n1)
+        transposed.
+        """
+        found = np.empty(len(means))
         for first in range(0, len(means), _PROBLEMS):
-            some = means[first : first + _PROBLEMS]
-            second = self._plays_of_second(some, m)
-            found[first : first + _PROBLEMS] = np.stack([m - second, second], axis=1)
+            found[first : first + _PROBLEMS] = self._expect(
+                means[first : first + _PROBLEMS], m, of
+            )
         return found
 
-    def _plays_of_second(self, means: Array, m: int) -> Array:
+    def _expect(self, means: Array, m: int, of: Callable[[int, int], Any]) -> Array:
         from scipy.special import betaln
 
         # A mean of 0 or 1 leaves no state with a logarithm of zero in it any weight.
@@ -301,7 +338,7 @@ class TwoArms(_Propagation):
             ratio = np.outer(wins[:, column], s) + np.outer(losses[:, column], n - s) - weight
             return np.asarray(np.exp(ratio))
 
-        plays = np.zeros(len(means))
+        total = np.zeros(len(means))
         for n1 in range((m // 2 if self.mirror else m) + 1):
             n2 = m - n1
             begin = self.offset[n1]
@@ -313,10 +350,10 @@ class TwoArms(_Propagation):
             if self.mirror and n1 < n2:
                 orders.append((1, 0))
             for one, two in orders:
-                reach = likelihood(0, one, n1) @ block
-                mass = (reach * likelihood(1, two, n2)).sum(axis=1)
-                plays += mass * (n2 if two == 1 else n1)
-        return plays
+                value = of(n1, n2) if two == 1 else np.transpose(of(n2, n1))
+                reach = likelihood(0, one, n1) @ (block * value)
+                total += (reach * likelihood(1, two, n2)).sum(axis=1)
+        return total
 
 
 class ThreeArms(_Propagation):
@@ -364,3 +401,10 @@ class ThreeArms(_Propagation):
         sums = np.zeros(5)
         self.three.totals(m, self.weight, self.offset, sums)
         return float(sums[0]), sums[1:4].copy()
+
+    def recommended(self) -> float:
+        """The expected mean reward of the arm with the best mean after all plays."""
+        m = self.horizon
+        return float(
+            self.three.recommended(m, self.weight, self.offset, self.chance, self._means())
+        )

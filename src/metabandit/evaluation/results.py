@@ -47,6 +47,7 @@ class Evaluation:
 
     policy: its text
     mean_regret, standard_error: over problems of the prior, after `horizon` plays
+    simple_regret, simple_error: what the arm with the best mean after all plays lacks to the best arm
     checkpoints, curve, curve_error: mean regret after so many plays, and its standard error
     plays: how often each arm was played, on average
     problem_regret: regret of each problem, averaged over its runs; None if they were too many, or
@@ -56,6 +57,8 @@ class Evaluation:
     policy: str
     mean_regret: float
     standard_error: float
+    simple_regret: float
+    simple_error: float
     checkpoints: npt.NDArray[np.int64] = field(repr=False)
     curve: Array = field(repr=False)
     curve_error: Array = field(repr=False)
@@ -76,6 +79,8 @@ class Evaluation:
             "mean_regret": self.mean_regret,
             "standard_error": _or_none(self.standard_error),
             "interval": [_or_none(low), _or_none(high)],
+            "simple_regret": self.simple_regret,
+            "simple_regret_error": _or_none(self.simple_error),
             "plays": [float(value) for value in self.plays],
             "curve": [
                 {"plays": int(at), "mean_regret": float(mean), "standard_error": _or_none(error)}

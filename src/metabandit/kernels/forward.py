@@ -17,7 +17,7 @@ from collections import namedtuple
 import numpy as np
 
 from .jit import jit
-from .pairs import fill_indices, mark_ties, pair
+from .pairs import TIE, fill_indices, mark_ties, pair
 
 BY_INDEX = 0
 BY_TABLE = 1
@@ -393,6 +393,32 @@ def totals(m, slice, sums):
             sums[1] += mass * n1
             sums[2] += mass * n2
             sums[3] += mass
+
+
+@jit
+def recommended(m, slice, means):
+    """The expected mean reward of the arm with the best mean so far, ties halved.
+
+    means: float64[arm, pair], lower than any mean for an arm that was never played.
+    """
+    total = 0.0
+    top = m // 2 if slice.mirror else m
+    for n1 in range(top + 1):
+        n2 = m - n1
+        at2 = pair(n2, 0)
+        part = 0.0
+        for s1 in range(n1 + 1):
+            at = pair(n1, s1)
+            begin = slice.offset[n1] + s1 * slice.stride[n1]
+            x = means[0, at]
+            slack = TIE * abs(x)
+            for s2 in range(slice.first[at], slice.last[at] + 1):
+                y = means[1, at2 + s2]
+                second = (0.5 if y >= x - slack else 0.0) + (0.5 if y > x + slack else 0.0)
+                chance = slice.chance[0, at] * (1.0 - second) + slice.chance[1, at2 + s2] * second
+                part += slice.weight[begin + s2] * chance
+        total += 2.0 * part if slice.mirror and n1 < n2 else part
+    return total
 
 
 @jit

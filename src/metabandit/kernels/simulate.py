@@ -205,6 +205,27 @@ def _add_up(file, gaps, counts, lost):
 
 
 @jit
+def _recommend(file, gaps, counts, lost):
+    """Simple regret: the gap of the arm with the best mean; of several such arms, their average gap.
+
+    An arm that was never played has no mean.
+    """
+    arms = counts.shape[1]
+    for i in range(lost.shape[0]):
+        best = f32(-np.inf)
+        for arm in range(arms):
+            if file[3 * arm * STRIDE + i] > f32(0):
+                best = max(best, file[(3 * arm + 1) * STRIDE + i])
+        total = 0.0
+        count = 0
+        for arm in range(arms):
+            if file[3 * arm * STRIDE + i] > f32(0) and file[(3 * arm + 1) * STRIDE + i] == best:
+                total += gaps[arm * STRIDE + i]
+                count += 1
+        lost[i] = total / count
+
+
+@jit
 def _report(file, index, arms, t, lanes, fault):
     """Write down the first state whose index is not finite: n, r, s, t, index."""
     for i in range(lanes):
@@ -252,8 +273,8 @@ def _set_step(program, scalars, file, arms, t, left, lanes, first):
 def simulate(run, problems, rule, program, draw, decide, work, checkpoints, regret, plays, fault):
     """Play every episode of `problems` and fill in what came of it.
 
-    regret[c, episode] is the pseudo-regret after checkpoints[c] plays; plays[arm] grows by the
-    plays of each arm. Returns DONE, or what went wrong, with the state in `fault`.
+    regret[c, episode] is the pseudo-regret after checkpoints[c] plays, and its last row the simple
+    regret; plays[arm] grows by the plays of each arm. Returns DONE, or what went wrong, with the state in `fault`.
     """
     arms = problems.parameters.shape[1]
     width = problems.parameters.shape[2]
@@ -353,6 +374,9 @@ def simulate(run, problems, rule, program, draw, decide, work, checkpoints, regr
                 for i in range(min(lanes, episodes - first)):
                     regret[checkpoint, first + i] = work.lost[i]
                 checkpoint += 1
+        _recommend(file, work.gaps, rule.counts, work.lost)
+        for i in range(min(lanes, episodes - first)):
+            regret[checkpoint, first + i] = work.lost[i]
         for i in range(min(lanes, episodes - first)):
             for arm in range(arms):
                 plays[arm] += np.rint(file[3 * arm * STRIDE + i] - rule.counts[0, arm])

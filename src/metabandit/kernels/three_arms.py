@@ -182,6 +182,36 @@ def step_forward(
 
 
 @jit
+def recommended(m, weight, offset, chance, means):
+    """The expected mean reward of the arm with the best mean so far, ties shared (see forward.py)."""
+    total = 0.0
+    for n1 in range(m + 1):
+        for n2 in range(m + 1 - n1):
+            o = offset[n1, n2]
+            for s1 in range(n1 + 1):
+                for s2 in range(n2 + 1):
+                    for s3 in range(m - n1 - n2 + 1):
+                        a, b, c = pair(n1, s1), pair(n2, s2), pair(m - n1 - n2, s3)
+                        x, y, z = means[0, a], means[1, b], means[2, c]
+                        best = max(x, max(y, z))
+                        least = best - TIE * abs(best)
+                        tied = 0.0
+                        mean = 0.0
+                        if x >= least:
+                            tied += 1.0
+                            mean += chance[0, a]
+                        if y >= least:
+                            tied += 1.0
+                            mean += chance[1, b]
+                        if z >= least:
+                            tied += 1.0
+                            mean += chance[2, c]
+                        total += weight[o] * mean / tied
+                        o += 1
+    return total
+
+
+@jit
 def totals(m, weight, offset, sums):
     """Expected successes, plays of each arm, and the sum of all weights (which is 1)."""
     for k in range(sums.shape[0]):
