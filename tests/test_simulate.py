@@ -70,6 +70,7 @@ def naive_choice(policy, prior, horizon):
         "eps_n-greedy": partial(naive.epsilon_greedy_choice, c=1.0, d=1.0),
         "ucb1-normal": naive.ucb1_normal_choice,
         "ucb2": partial(naive.ucb2_choice, alpha=0.001),
+        "ucb2:alpha=0.03": partial(naive.ucb2_choice, alpha=0.03),
         "ucb2:alpha=0.3": partial(naive.ucb2_choice, alpha=0.3),
         "thompson": partial(naive.thompson_beta_choice, a=1.0, b=1.0),
         "thompson:a=0.5,b=0.5": partial(naive.thompson_beta_choice, a=0.5, b=0.5),
@@ -121,6 +122,13 @@ def test_every_policy_plays_like_the_twin(text, name):
 @pytest.mark.parametrize("text", ["ucb1", "ucb1-tuned", "ucb-v", "ucb1-normal", "ucb2", "moss"])
 def test_real_rewards_play_like_the_twin(text, name):
     assert_same_play(text, PRIORS[name])
+
+
+@pytest.mark.parametrize("name", ["bernoulli", "three-bernoulli", "gaussian"])
+@pytest.mark.parametrize("text", ["ucb2", "ucb2:alpha=0.03", "ucb2:alpha=0.3", "eps_n-greedy"])
+def test_many_plays_are_like_the_twin(text, name):
+    """Long epochs, hundreds of empty ones, and lanes that float32 cannot decide."""
+    assert_same_play(text, PRIORS[name], horizon=300)
 
 
 def test_gaussian_thompson_plays_like_the_twin():

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .evaluation import Comparison, Difference, Evaluation, IndexFault, evaluate
     from .expressions import ExpressionError
     from .families import BERNOULLI, BETA, GAUSSIAN, Family
+    from .learning import Learned, Optimizer, learn, register_optimizer
     from .policies import (
         ChoicePolicy,
         Entry,
@@ -51,7 +52,9 @@ __all__ = [
     "IndexFault",
     "IndexPolicy",
     "InputError",
+    "Learned",
     "OptimalPolicy",
+    "Optimizer",
     "Optimum",
     "Parameter",
     "Policy",
@@ -60,13 +63,15 @@ __all__ = [
     "Table",
     "TruncatedGaussian",
     "evaluate",
+    "learn",
     "optimal",
     "policy",
     "prior",
     "register",
+    "register_optimizer",
 ]
 
-_HOMES = ("errors", "evaluation", "expressions", "families", "policies", "priors")
+_HOMES = ("errors", "evaluation", "expressions", "families", "policies", "priors", "learning")
 
 
 def __dir__() -> list[str]:

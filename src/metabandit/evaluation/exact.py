@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +23,7 @@ from ..policies import Plan, Policy, Progress
 from ..policies.induction import slice_bytes, states
 from ..priors import Bernoulli, Prior, Table
 from .propagation import LONG, ThreeArms, TwoArms, mirrors
-from .results import Evaluation
+from .results import Evaluation, IndexFault
 
 _MOST_PLAYS = 4096
 
@@ -166,3 +167,43 @@ def _reduce(
         plays=plays,
         problem_regret=regret,
     )
+
+
+def evaluate_population(
+    plans: Sequence[tuple[Policy, Plan]],
+    prior: Prior,
+    horizon: int,
+    *,
+    simple: bool,
+    threads: int,
+) -> list[Array | IndexFault]:
+    """The regret of many policies, or their simple regret: on each problem of a table, else its mean.
+
+    A policy whose index is not finite somewhere has the fault in its place.
+    """
+    best = prior.expected_best() if isinstance(prior, Bernoulli) else 0.0
+    at_once = threads if horizon <= LONG else 1
+    memory = at_once * slice_bytes(prior.arms, horizon, mirror=False)
+    check_memory(memory, f"exact evaluation for {horizon} plays", "choose a shorter horizon")
+
+    def run(item: tuple[Policy, Plan], share: Callable[..., Any] = map) -> Array | IndexFault:
+        kind = TwoArms if prior.arms == 2 else ThreeArms
+        try:
+            way = kind(*item, prior, horizon, share)
+            way.advance(way.begin, horizon)
+        except IndexFault as fault:
+            return fault
+        if isinstance(prior, Table):
+            assert isinstance(way, TwoArms)
+            gaps = prior.means.max(axis=1, keepdims=True) - prior.means
+            means = prior.means
+            each = way.recommended_on(means) if simple else way.plays_on(means, horizon)
+            return np.asarray((each * gaps).sum(axis=1))
+        if simple:
+            return np.array([best - way.recommended()])
+        return np.array([horizon * best - way.totals(horizon)[0]])
+
+    with ThreadPoolExecutor(threads) as pool:
+        if at_once > 1:
+            return list(pool.map(run, plans))
+        return [run(item, pool.map if threads > 1 else map) for item in plans]

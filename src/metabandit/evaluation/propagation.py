@@ -317,9 +317,7 @@ class TwoArms(_Propagation):
         """
         found = np.empty(len(means))
         for first in range(0, len(means), _PROBLEMS):
-            found[first : first + _PROBLEMS] = self._expect(
-                means[first : first + _PROBLEMS], m, of
-            )
+            found[first : first + _PROBLEMS] = self._expect(means[first : first + _PROBLEMS], m, of)
         return found
 
     def _expect(self, means: Array, m: int, of: Callable[[int, int], Any]) -> Array:

@@ -1,11 +1,24 @@
 """The language of index functions: text, tree, LaTeX, and programs for the machine."""
 
 from .compile import compile_expression
-from .operators import OPERATORS, VARIABLES, Operator
+from .operators import HIGHEST_DEGREE, OPERATORS, VARIABLES, Operator
 from .text import ExpressionError, parse
-from .tree import Apply, Constant, Name, Tree, bind, latex, length, names, operators, text
+from .tree import (
+    Apply,
+    Constant,
+    Name,
+    Tree,
+    bind,
+    latex,
+    length,
+    names,
+    operators,
+    text,
+    variables,
+)
 
 __all__ = [
+    "HIGHEST_DEGREE",
     "OPERATORS",
     "VARIABLES",
     "Apply",
@@ -22,4 +35,5 @@ __all__ = [
     "operators",
     "parse",
     "text",
+    "variables",
 ]

@@ -56,6 +56,13 @@ def names(tree: Tree) -> list[str]:
     return list(found)
 
 
+def variables(tree: Tree) -> set[str]:
+    """The variables that the expression reads."""
+    if isinstance(tree, Apply):
+        return set().union(*(variables(operand) for operand in tree.operands))
+    return {tree.name} & set(VARIABLES) if isinstance(tree, Name) else set()
+
+
 def operators(tree: Tree) -> set[str]:
     """The names of the operators in the expression."""
     if not isinstance(tree, Apply):

@@ -9,6 +9,7 @@ import numpy as np
 
 from .jit import DECIDE, jit, lane, pointer
 from .random import ARM_STREAM, CHOICE_STREAM, TIE_STREAM, below, noise_bits, unit
+from .rows import STRIDE
 from .special import ln32, normal_quantile
 
 f32 = np.float32
@@ -18,6 +19,10 @@ N, R, S = 0, 1, 2
 TIE = 1e-9
 NO_ARM = np.uint32(0xFFFFFFFF)
 REJECTED = np.float32(np.inf)
+# What a lane of UCB2 does (bit 0: it needs a new epoch), and how close its indices are, relative to
+# their size, if only float64 can tell them apart.
+GOES_ON, BEGINS, DOUBTFUL = np.uint32(0), np.uint32(1), np.uint32(3)
+DOUBT = np.float32(1e-5)
 
 
 @pointer(DECIDE)
@@ -46,11 +51,34 @@ def _best(values, key, step):
     return 0, False
 
 
+@jit
+def _epsilon_greedy_of_two(step, rate, stats, sums, keys, chosen):
+    """Two arms: all in one vectorised pass."""
+    lanes = chosen.shape[0]
+    n0 = stats[0, N, :lanes]
+    n1 = stats[1, N, :lanes]
+    total0 = sums[0, 0, :lanes]
+    total1 = sums[1, 0, :lanes]
+    for i in range(lanes):
+        x = np.float64(total0[i]) / np.float64(n0[i])
+        y = np.float64(total1[i]) / np.float64(n1[i])
+        best = max(x, y)
+        greedy = u32(1) if y > x else u32(0)
+        coin = u32(noise_bits(keys[i], step, TIE_STREAM) >> u32(31))
+        greedy = coin if min(x, y) >= best - TIE * abs(best) else greedy
+        any_arm = u32(noise_bits(keys[i], step, CHOICE_STREAM + 1) >> u32(31))
+        chance = unit(noise_bits(keys[i], step, CHOICE_STREAM))
+        chosen[i] = any_arm if chance < rate else greedy
+
+
 @pointer(DECIDE)
 def epsilon_greedy(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
     """eps_n-greedy (Auer et al. 2002): any arm with probability min(1, c K / (d^2 (t + 1)))."""
     arms = sums.shape[0]
     rate = min(1.0, parameters[0] * arms / (parameters[1] ** 2 * (t + 1.0)))
+    if arms == 2:
+        _epsilon_greedy_of_two(step, rate, stats, sums, keys, chosen)
+        return
     means = np.empty(arms)
     for i in range(chosen.shape[0]):
         if unit(noise_bits(keys[i], step, CHOICE_STREAM)) < rate:
@@ -83,6 +111,121 @@ def ucb1_normal(step, t, horizon, stats, sums, memory, parameters, keys, chosen)
         chosen[i] = _best(values, keys[i], step)[0]
 
 
+@jit
+def _ucb2_index(ln_t, stats, sums, memory, parameters, k, i):
+    """The index of arm k in lane i."""
+    level = 1 + 3 * np.int64(memory[k, i])
+    bonus = (1.0 + parameters[0]) * (1.0 + ln_t - parameters[level + 1]) / (2.0 * parameters[level])
+    return np.float64(sums[k, 0, i]) / np.float64(stats[k, N, i]) + np.sqrt(bonus)
+
+
+@jit
+def _coins(key, step, horizon, first, count):
+    """How often arm 1 comes up in draws first, first + 1, ... of a tie at this step."""
+    ones = u32(0)
+    for draw in range(first, first + count):
+        ones = u32(ones + u32(noise_bits(key, step + draw * horizon, TIE_STREAM) >> u32(31)))
+    return np.int64(ones)
+
+
+@jit
+def _break_tie_of_two(step, horizon, memory, parameters, key, i):
+    """Two arms: the choices of a tie, many at a time, for there may be hundreds.
+
+    Each draw uses up an empty epoch of the arm it names, and the first arm named that has none left
+    is played. While both have some left, so many draws cannot be the last, and are counted only.
+    """
+    empty0 = np.int64(parameters[3 + 3 * np.int64(memory[0, i])])
+    empty1 = np.int64(parameters[3 + 3 * np.int64(memory[1, i])])
+    left0 = empty0 - np.int64(memory[2, i])
+    left1 = empty1 - np.int64(memory[3, i])
+    drawn = 0
+    while left0 >= 0 and left1 >= 0:
+        count = max(min(left0, left1), 1)
+        ones = _coins(key, step, horizon, drawn, count)
+        left0 -= count - ones
+        left1 -= ones
+        drawn += count
+    # What the arm that is played went through starts again at zero with its next level.
+    memory[2, i] = f32(empty0 - left0)
+    memory[3, i] = f32(empty1 - left1)
+    return u32(0) if left0 < 0 else u32(1)
+
+
+@jit
+def _settle_doubt(step, ln_t, horizon, stats, sums, memory, parameters, keys, i):
+    """Two arms: the choice of lane i in float64, as for more arms."""
+    x = _ucb2_index(ln_t, stats, sums, memory, parameters, 0, i)
+    y = _ucb2_index(ln_t, stats, sums, memory, parameters, 1, i)
+    best = max(x, y)
+    if min(x, y) >= best - TIE * abs(best):
+        return _break_tie_of_two(step, horizon, memory, parameters, keys[i], i)
+    return u32(1) if y > x else u32(0)
+
+
+@jit
+def _compare_of_two(half_base, ln_et, file, own, chosen, state):
+    """Two arms: go on with epochs, and compare the indices in float32 for lanes without one.
+
+    Exact enough: of `size`, the difference has errors below 2e-6 (logarithms below 32 have errors
+    below 1e-6, and 1 + ln(t / tau) is at least 1), and beyond DOUBT there is no tie in float64.
+    n stands for tau: as every arm began with one play, they are equal between epochs.
+    """
+    for i in range(chosen.shape[0]):
+        n0 = file[i]
+        n1 = file[3 * STRIDE + i]
+        r0 = file[STRIDE + i]
+        r1 = file[4 * STRIDE + i]
+        # One division for both arms: divisions and roots take most of the time here.
+        scale = half_base / (n0 * n1)
+        bonus0 = np.sqrt((ln_et - own[5 * STRIDE + i]) * n1 * scale)
+        bonus1 = np.sqrt((ln_et - own[6 * STRIDE + i]) * n0 * scale)
+        lead = (r0 + bonus0) - (r1 + bonus1)
+        size = (abs(r0) + bonus0) + (abs(r1) + bonus1)
+        decided = BEGINS if abs(lead) > DOUBT * size else DOUBTFUL
+        left = own[4 * STRIDE + i]
+        change = -f32(1) if left > f32(0) else f32(1)
+        change = change if left != f32(0) else f32(0)
+        favour = left if left != f32(0) else lead
+        own[4 * STRIDE + i] = left + change
+        state[i] = GOES_ON if left != f32(0) else decided
+        chosen[i] = u32(1) if favour < f32(0) else u32(0)
+
+
+@jit
+def _ucb2_of_two(step, ln_t, horizon, stats, sums, memory, parameters, keys, chosen):
+    """Two arms: a vectorised pass over all lanes, then only those that begin an epoch.
+
+    Memory rows: levels and empty epochs as below; plays left of the epoch, below zero if it is arm
+    1 that is played; ln tau of each arm; work rows.
+    """
+    lanes = chosen.shape[0]
+    own = memory.reshape(-1)
+    bits = own.view(u32)
+    state = bits[7 * STRIDE : 7 * STRIDE + lanes]
+    begins = bits[8 * STRIDE : 8 * STRIDE + lanes]
+    half_base = f32(0.5 * (1.0 + parameters[0]))
+    _compare_of_two(half_base, f32(1.0 + ln_t), stats.reshape(-1), own, chosen, state)
+    # A list instead of a branch, which would often be mispredicted.
+    count = u32(0)
+    for i in range(lanes):
+        begins[count] = u32(i)
+        count = u32(count + u32(state[i] & u32(1)))
+    for j in range(count):
+        i = np.int64(begins[j])
+        if state[i] == DOUBTFUL:
+            chosen[i] = _settle_doubt(step, ln_t, horizon, stats, sums, memory, parameters, keys, i)
+        arm = np.int64(chosen[i])
+        at = arm * STRIDE + i
+        level = 1 + 3 * np.int64(u32(np.int32(own[at])))
+        own[at] += f32(1)
+        own[2 * STRIDE + at] = f32(0)
+        left = f32(parameters[level + 3] - parameters[level] - 1.0)
+        # The sign by a product: a condition would become a branch.
+        own[4 * STRIDE + i] = left * f32(1 - 2 * arm)
+        own[5 * STRIDE + at] = f32(parameters[level + 4])
+
+
 @pointer(DECIDE)
 def ucb2(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
     """UCB2 (Auer et al. 2002): the arm of the best index is played for an epoch of tau(r+1) - tau(r).
@@ -94,8 +237,10 @@ def ucb2(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
     without a tie it falls on the same arm, for tau and so the index is the same all through a level.
     """
     arms = sums.shape[0]
-    base = 1.0 + parameters[0]
     ln_t = np.log(t)
+    if arms == 2:
+        _ucb2_of_two(step, ln_t, horizon, stats, sums, memory, parameters, keys, chosen)
+        return
     values = np.empty(arms)
     for i in range(chosen.shape[0]):
         if memory[2 * arms + 1, i] > f32(0):
@@ -103,9 +248,7 @@ def ucb2(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
             chosen[i] = u32(memory[2 * arms, i])
             continue
         for k in range(arms):
-            level = 1 + 3 * np.int64(memory[k, i])
-            bonus = base * (1.0 + ln_t - parameters[level + 1]) / (2.0 * parameters[level])
-            values[k] = np.float64(sums[k, 0, i]) / np.float64(stats[k, N, i]) + np.sqrt(bonus)
+            values[k] = _ucb2_index(ln_t, stats, sums, memory, parameters, k, i)
         arm, tied = _best(values, keys[i], step)
         attempt = step
         while tied and memory[arms + arm, i] < parameters[3 + 3 * np.int64(memory[arm, i])]:

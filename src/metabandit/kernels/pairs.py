@@ -115,7 +115,9 @@ def fill_indices(program, tables, arms, t, left, plays):
             lanes = last - first
             for v in range(3):
                 _copy(tables.statistics[row, v, first:last], tables.file[v * STRIDE :])
-            run_lanes(program.lane_code, scalars, tables.file, 0, registers, 3, STRIDE, lanes, scratch)
+            run_lanes(
+                program.lane_code, scalars, tables.file, 0, registers, 3, STRIDE, lanes, scratch
+            )
             _copy(tables.file[3 * STRIDE : 3 * STRIDE + lanes], tables.value[row, first:])
         finite = mark_ties(tables, row, plays) and finite
     return finite

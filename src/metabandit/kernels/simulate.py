@@ -24,7 +24,15 @@ from .machine import run_lanes, run_step, spread_scalars
 from .opcodes import SCRATCH
 from .random import WEYL, draw_bits, episode_bits, slot_word, unit
 from .rows import STRIDE, all_below, all_between, blend, f32, u32
-from .statistics import copy_of_two, deviate, deviate_two, deviation, update, update_two, update_two_binary
+from .statistics import (
+    copy_of_two,
+    deviate,
+    deviate_two,
+    deviation,
+    update,
+    update_two,
+    update_two_binary,
+)
 
 # What became of a simulation.
 DONE = 0

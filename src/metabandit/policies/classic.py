@@ -89,7 +89,8 @@ def _ucb2(name: str, values: Mapping[str, float]) -> KernelPolicy:
         for tau, empty in epoch_levels(alpha, horizon):
             numbers += [tau, math.log(tau), empty]
         reason = "UCB2 keeps a memory beyond the counts (its epochs)"
-        return Kernel("ucb2", tuple(numbers), memory=2 * prior.arms + 2, by_counts=reason)
+        # The loops for two arms take nine rows, those for more arms 2 K + 2.
+        return Kernel("ucb2", tuple(numbers), memory=2 * prior.arms + 5, by_counts=reason)
 
     return KernelPolicy(name, settle)
 
@@ -99,7 +100,7 @@ register(
         "ucb2",
         "epochs of tau(i+1) - tau(i) plays by r + sqrt((1 + alpha) ln(e t/tau(i))/(2 tau(i)))",
         _AUER,
-        (Parameter("alpha", 0.001, above=1e-5, below=1.0),),
+        (Parameter("alpha", 0.001, above=1e-5, below=1.0, logarithmic=True),),
         build=_ucb2,
     )
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from ..errors import InputError, nearest
 from ..expressions import VARIABLES, parse
@@ -16,12 +15,16 @@ from .start import Start
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number that a policy takes: its default, and the open interval that it must lie in."""
+    """A number that a policy takes: its default, and the open interval that it must lie in.
+
+    `logarithmic` is for one whose order of magnitude is what matters: it is learned as log10.
+    """
 
     name: str
     default: float
     above: float | None = None
     below: float | None = None
+    logarithmic: bool = False
 
     @property
     def rule(self) -> str:
@@ -120,9 +123,9 @@ def policy(description: str | Policy, *, start: str | Start | None = None) -> Po
         raise InputError(f"a policy is a text or a Policy, not {description!r}")
     given = description.strip()
     if given.endswith(".json"):
-        if not Path(given).exists():
-            raise InputError(f"the file {given} does not exist")
-        raise InputError(f"{given}: this version of metabandit does not read policy files")
+        from .file import read_policy
+
+        return read_policy(given)
     if given.endswith(".npz"):
         from .optimum import OptimalPolicy
 

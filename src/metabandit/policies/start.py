@@ -11,6 +11,9 @@ from ..families import Array
 from ..priors import Prior
 from ..settings import check_keys, read_number, read_settings, write_number
 
+# A number for all arms, or one an arm.
+Numbers = float | tuple[float, ...]
+
 EACH_ONCE = "each-once"
 PRIOR_COUNTS = "prior-counts"
 _KEYS = ("plays", "sum", "squares")
@@ -22,19 +25,21 @@ class Start:
 
     `each-once` plays every arm once, in order. `prior-counts` gives every arm pseudo-observations
     instead, so that its index is defined before it was ever played: those of the prior, or else
-    the given numbers of plays, sum of their rewards and sum of their squared rewards.
+    the given numbers of plays, sum of their rewards and sum of their squared rewards, for all arms
+    or one number an arm.
     """
 
     kind: str = EACH_ONCE
-    plays: float | None = None
-    reward_sum: float | None = None
-    square_sum: float | None = None
+    plays: Numbers | None = None
+    reward_sum: Numbers | None = None
+    square_sum: Numbers | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in (EACH_ONCE, PRIOR_COUNTS):
             hint = nearest(self.kind, (EACH_ONCE, PRIOR_COUNTS))
             raise InputError(f"unknown start {self.kind!r}; {hint}")
-        given = {self.plays, self.reward_sum, self.square_sum} - {None}
+        values = (self.plays, self.reward_sum, self.square_sum)
+        given = {value for value in values if value is not None}
         if self.kind == EACH_ONCE and given:
             raise InputError("the start each-once has no parameters; prior-counts has")
         if (self.plays is None) != (self.reward_sum is None) or (
@@ -44,8 +49,10 @@ class Start:
                 "the start prior-counts takes plays and sum together, and squares only with them: "
                 "prior-counts:plays=2,sum=1"
             )
-        if self.plays is not None and self.plays <= 0.0:
-            raise InputError(f"plays of the start must be greater than 0, not {self.plays:g}")
+        if self.plays is not None and np.min(self.plays) <= 0.0:
+            raise InputError(f"plays of the start must be greater than 0, not {self.plays}")
+        if len({len(value) for value in values if isinstance(value, tuple)}) > 1:
+            raise InputError("plays, sum and squares of the start must be for the same arms")
 
     @staticmethod
     def read(text: str | Start | None) -> Start:
@@ -56,9 +63,10 @@ class Start:
             return text
         name, settings = read_settings(text, "start")
         check_keys(settings, _KEYS, f"the start {name}")
-        numbers = {
-            key: read_number(value, f"{key} of the start") for key, value in settings.items()
-        }
+        numbers: dict[str, Numbers] = {}
+        for key, value in settings.items():
+            each = tuple(read_number(item, f"{key} of the start") for item in value.split(":"))
+            numbers[key] = each[0] if len(each) == 1 else each
         return Start(name, numbers.get("plays"), numbers.get("sum"), numbers.get("squares"))
 
     @property
@@ -78,14 +86,28 @@ class Start:
                 )
             counts = np.array(given, dtype=np.float64)
         else:
-            squares = self.square_sum
-            if squares is None:
-                # For rewards of 0 and 1 a square is the reward itself; otherwise: no spread.
-                binary = prior.family.binary
-                squares = self.reward_sum if binary else self.reward_sum**2 / self.plays
-            column = [[self.plays], [self.reward_sum], [squares]]
-            counts = np.broadcast_to(column, (3, prior.arms)).copy()
+            for value in (self.plays, self.reward_sum, self.square_sum):
+                if isinstance(value, tuple) and len(value) != prior.arms:
+                    raise InputError(
+                        f"the start {self} is for {len(value)} arms, the prior {prior} has "
+                        f"{prior.arms}; give one number for all arms, or another prior"
+                    )
+            plays, total = np.array(self.plays), np.array(self.reward_sum)
+            # For rewards of 0 and 1 a square is the reward itself; otherwise: no spread.
+            squares = total if prior.family.binary else total**2 / plays
+            if self.square_sum is not None:
+                squares = np.array(self.square_sum)
+            counts = np.stack([np.broadcast_to(row, prior.arms) for row in (plays, total, squares)])
         return self._check(counts, prior)
+
+    def resolve(self, prior: Prior) -> Start:
+        """The same start with its pseudo-observations written out, so that it needs no prior."""
+        if self.each_once:
+            return self
+        rows = []
+        for row in self.counts(prior).tolist():
+            rows.append(row[0] if len(set(row)) == 1 else tuple(row))
+        return Start(PRIOR_COUNTS, *rows)
 
     @staticmethod
     def _check(counts: Array, prior: Prior) -> Array:
@@ -113,6 +135,8 @@ class Start:
     def __str__(self) -> str:
         values = zip(_KEYS, (self.plays, self.reward_sum, self.square_sum), strict=True)
         given = ",".join(
-            f"{key}={write_number(value)}" for key, value in values if value is not None
+            f"{key}={':'.join(map(write_number, value if isinstance(value, tuple) else [value]))}"
+            for key, value in values
+            if value is not None
         )
         return f"{self.kind}:{given}" if given else self.kind

@@ -1,0 +1,17 @@
+"""Learning: the best policy of a space for a prior."""
+
+from .learner import PROTOCOLS, Learned, learn
+from .objectives import Objective
+from .optimizers import OPTIMIZERS, Optimizer, register_optimizer
+from .search import Generation
+
+__all__ = [
+    "OPTIMIZERS",
+    "PROTOCOLS",
+    "Generation",
+    "Learned",
+    "Objective",
+    "Optimizer",
+    "learn",
+    "register_optimizer",
+]

@@ -1,0 +1,210 @@
+"""How candidates are judged: exactly, on fresh problems, or by the paper's protocol.
+
+A judge gives every candidate of a generation the same problems with the same luck. Where exact
+evaluation applies there is no noise at all; otherwise each generation meets problems that no earlier
+one has seen, and more of them as soon as their noise hides the differences between the candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from ..errors import InputError
+from ..evaluation import exact, montecarlo
+from ..evaluation.results import IndexFault
+from ..families import Array
+from ..policies import Plan, Policy
+from ..priors import Prior, Table
+from .objectives import Objective
+
+PAPER_PROBLEMS = 100
+PAPER_RUNS = 100
+# Runs of a problem where the regret of each single problem matters.
+_RUNS = 100
+_FIRST_EPISODES = 20_000
+_MOST_EPISODES = 4_000_000
+# More problems are drawn once the noise is this share of the differences among the better half.
+_NOISE_SHARE = 0.5
+_GROWTH = 1.25
+# Noise is estimated from the objective on this many parts of the problems.
+_PARTS = 8
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a generation is worth, and how surely.
+
+    values: one a candidate; infinite for one that cannot be played
+    noise: the standard error of a difference between candidates; 0 if there is none
+    problems, runs: on which they were judged; 0 problems if none were drawn
+    work: plays times arms that it took, or the states that exact evaluation went through
+    """
+
+    values: Array
+    noise: float
+    problems: int
+    runs: int
+    work: float
+
+
+class Judge:
+    """Judges candidates for one prior, horizon and objective.
+
+    method: `exact` (the mean over the prior), `problems` (exact on each of the problems drawn) or
+        `simulated`
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        prior: Prior,
+        horizon: int,
+        *,
+        reference: Policy | None,
+        method: str,
+        fixed: bool,
+        seed: int,
+        threads: int,
+        paper: bool = False,
+    ) -> None:
+        self.objective = objective
+        self.prior = prior
+        self.horizon = horizon
+        self.reference = reference
+        self.method = method
+        self.fixed = fixed
+        self.seed = seed
+        self.threads = threads
+        self.runs = 1
+        if method == "simulated" and (paper or not objective.mean):
+            self.runs = PAPER_RUNS if paper else _RUNS
+        self.problems = 0
+        if paper:
+            self.problems = PAPER_PROBLEMS
+        elif method == "simulated":
+            self.problems = _FIRST_EPISODES // self.runs
+        elif method == "problems":
+            self.problems = len(prior.means) if isinstance(prior, Table) else 1000
+        self.reference_regret: Array | None = None
+        self.drawn: Prior | None = None
+
+    @property
+    def noisy(self) -> bool:
+        """Whether values change with the problems that are drawn."""
+        return self.method != "exact" and not self.fixed
+
+    def judge(self, candidates: Sequence[Policy | None], generation: int) -> Judgement:
+        """The values of candidates; None stands for one that cannot be played."""
+        plans: list[tuple[Policy, Plan]] = []
+        places = []
+        for place, candidate in enumerate(candidates):
+            if candidate is None:
+                continue
+            try:
+                plans.append((candidate, candidate.plan(self.prior, self.horizon)))
+                places.append(place)
+            except InputError:
+                continue
+        values = np.full(len(candidates), np.inf)
+        noise = 0.0
+        if plans and self.method == "exact":
+            found = self._exactly(plans, self.prior)
+            values[places] = [np.inf if item is None else item for item in found]
+        elif plans:
+            regret = self._on_problems(plans, 0 if self.fixed else generation)
+            values[places] = self.objective.value(regret, self.reference_regret)
+            if self.noisy:
+                noise = self._noise(regret)
+        problems = self.problems
+        work = float(len(candidates)) * self._work()
+        return Judgement(values, noise, problems, self.runs, work)
+
+    def _work(self) -> float:
+        """Plays times arms of one candidate, or what exact evaluation takes in that time."""
+        if self.method == "simulated":
+            return float(self.problems * self.runs * self.horizon * self.prior.arms)
+        prior = self.prior
+        seconds = exact.cost(prior, self.horizon)
+        if self.method == "problems":
+            seconds += self.problems * self.horizon**3 / 1e10
+        return 6e8 * seconds
+
+    def _exactly(self, plans: Sequence[tuple[Policy, Plan]], prior: Prior) -> list[float | None]:
+        """Mean regret or simple regret of each policy, None where an index is not finite."""
+        results = exact.evaluate_population(
+            plans, prior, self.horizon, simple=self.objective.simple, threads=self.threads
+        )
+        return [None if isinstance(item, IndexFault) else float(item.mean()) for item in results]
+
+    def _on_problems(self, plans: Sequence[tuple[Policy, Plan]], generation: int) -> Array:
+        """Regret of each policy on each problem; that of the reference is kept aside."""
+        # A stream of its own for each generation, and none that a report will use.
+        seed = (self.seed * 1_000_003 + 2 * generation + 1) % 2**62
+        every = list(plans)
+        if self.reference is not None:
+            every.append((self.reference, self.reference.plan(self.prior, self.horizon)))
+        if self.method == "problems":
+            regret = self._exactly_on(every, seed)
+        else:
+            regret = montecarlo.play_population(
+                every,
+                self.prior,
+                self.horizon,
+                problems=self.problems,
+                runs=self.runs,
+                seed=seed,
+                threads=self.threads,
+                simple=self.objective.simple,
+            )
+        if self.reference is not None:
+            self.reference_regret = regret[-1]
+            return regret[:-1]
+        return regret
+
+    def _exactly_on(self, plans: Sequence[tuple[Policy, Plan]], seed: int) -> Array:
+        prior = self.prior
+        if not isinstance(prior, Table):
+            means = prior.draw(np.random.default_rng(seed), self.problems)[..., 0]
+            prior = Table(means)
+        results = exact.evaluate_population(
+            plans, prior, self.horizon, simple=self.objective.simple, threads=self.threads
+        )
+        nothing = np.full(self.problems, np.inf)
+        return np.stack([nothing if isinstance(item, IndexFault) else item for item in results])
+
+    def _noise(self, regret: Array) -> float:
+        """The standard error of the difference between two of the better candidates."""
+        playable = regret[np.isfinite(regret).all(axis=1)]
+        if len(playable) < 2:
+            return 0.0
+        order = np.argsort(self.objective.value(playable, self.reference_regret), kind="stable")
+        better = playable[order[: max(2, len(order) // 2)]]
+        cuts = np.linspace(0, regret.shape[1], _PARTS + 1).astype(int)
+        parts = np.array(
+            [
+                self.objective.value(
+                    better[:, low:high],
+                    None if self.reference_regret is None else self.reference_regret[low:high],
+                )
+                for low, high in pairwise(cuts)
+            ]
+        )
+        apart = parts - parts.mean(axis=1, keepdims=True)
+        variance = apart.var(axis=0, ddof=1).mean() / _PARTS
+        return float(np.sqrt(2.0 * variance))
+
+    def adapt(self, judgement: Judgement) -> None:
+        """Draw more problems from now on if noise hides the differences that matter."""
+        if not self.noisy:
+            return
+        finite = np.sort(judgement.values[np.isfinite(judgement.values)])
+        better = finite[: max(2, len(finite) // 2)]
+        signal = float(np.sqrt(2.0) * better.std()) if len(better) > 1 else 0.0
+        most = _MOST_EPISODES // self.runs if self.method == "simulated" else 20_000
+        self.problems = judgement.problems
+        if judgement.noise > _NOISE_SHARE * signal:
+            self.problems = min(int(judgement.problems * _GROWTH), max(most, judgement.problems))

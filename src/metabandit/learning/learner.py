@@ -1,0 +1,454 @@
+"""`learn`: the best policy of a space for a prior, measured on problems that learning never saw."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError, nearest
+from ..evaluation import Comparison, Evaluation, evaluate, exact, montecarlo
+from ..policies import Policy, Start, optimal, policy
+from ..policies.file import Measured, Origin, PolicyFile, Power, read_file
+from ..policies.induction import states
+from ..policies.optimum import has_optimum
+from ..policies.power import feature, powers, weight_names
+from ..priors import Prior
+from ..settings import check_horizon, check_threads, check_whole, read_number
+from .judges import Judge
+from .objectives import read_objective
+from .optimizers.base import read_optimizer
+from .search import Generation, Plan, Search, judging_method, stream
+from .spaces import Space, make_space
+from .trace import Trace, trace_path
+
+PROTOCOLS = ("default", "paper")
+_PAPER_GENERATIONS = 100
+_CLASSICS = ("ucb1", "ucb1-tuned", "kl-ucb", "thompson")
+# The floor, and the exact regret of the result, are computed where they take about this many seconds.
+_PATIENCE = 60.0
+# What the comparison at the end may take, in plays times arms of a policy, and its most episodes.
+_REPORT_WORK = 1e9
+_MOST_EPISODES = 1_000_000
+_REPORT_PROBLEMS = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What learning found.
+
+    policy: the policy, ready to be evaluated
+    parameters: the values of its parameters that were learned
+    file: the same as a policy file holds it, with how it was learned
+    comparison: the policy beside classics on problems that learning never saw
+    evaluation: its own result: exact where that can be had, else that of the comparison
+    objective: the value of the objective on problems that learning never saw; less is better
+    floor: the regret of the Bayes-optimal policy, where it is known
+    stopped: why the search ended: generations, optimum reached, time limit, interrupted
+    trace: one record a generation
+    """
+
+    policy: Policy
+    parameters: Mapping[str, float]
+    file: PolicyFile
+    comparison: Comparison | None
+    evaluation: Evaluation | None
+    objective: float | None
+    floor: float | None
+    stopped: str
+    trace: list[dict[str, Any]] = field(repr=False)
+    seconds: float = 0.0
+
+    def save(self, path: str | Path) -> None:
+        """Write the policy file."""
+        self.file.write(Path(path))
+
+    def table(self) -> str:
+        """The policy against the classics and the floor."""
+        return "" if self.comparison is None else self.comparison.table()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            **self.file.model_dump(mode="json", exclude_none=True),
+            "objective": self.objective,
+            "seconds": round(self.seconds, 3),
+            "comparison": None if self.comparison is None else self.comparison.to_dict(),
+        }
+
+
+def _initial(given: str | Path | Mapping[str, float] | None) -> dict[str, float]:
+    """Values to begin with: as they are, or those of a policy file."""
+    if given is None:
+        return {}
+    if isinstance(given, Mapping):
+        return dict(given)
+    content = read_file(given).policy
+    if isinstance(content, Power):
+        names = dict(
+            zip(map(feature, powers(content.degree)), weight_names(content.degree), strict=True)
+        )
+        return {names[item]: weight for item, weight in content.weights.items()}
+    return dict(content.parameters)
+
+
+def _floor(prior: Prior, horizon: int, threads: int) -> float | None:
+    """The Bayes-optimal regret, where it takes a minute at most."""
+    if not has_optimum(prior):
+        return None
+    rate = 1e9 if prior.arms == 2 else 1e8
+    if states(prior.arms, horizon) / rate > _PATIENCE:
+        return None
+    try:
+        return optimal(prior, horizon, threads=threads).regret
+    except InputError:  # more memory than there is
+        return None
+
+
+def _versions() -> dict[str, str]:
+    from .. import __version__
+
+    packages = {name: version(name) for name in ("cmaes", "numba", "numpy", "scipy")}
+    return {"metabandit": __version__, "python": platform.python_version(), **packages}
+
+
+def _check_target(out: Path, *, resume: bool, force: bool) -> None:
+    """Refuse to write where something is, or where nothing can be written."""
+    if out.suffix != ".json":
+        raise InputError(
+            f"a policy file ends in .json, as in {out.name or 'policy'}.json; not {out}"
+        )
+    if resume and force:
+        raise InputError("--resume goes on with a run and --force begins it anew; give one of them")
+    if not out.parent.is_dir():
+        raise InputError(f"the folder {out.parent} of {out} does not exist; make it first")
+    if resume or force:
+        return
+    if out.exists():
+        raise InputError(f"{out} exists; choose another name, or overwrite it with --force")
+    if trace_path(out).exists():
+        raise InputError(
+            f"{trace_path(out)} is there, of a run that did not end: go on with it (--resume), or "
+            f"begin anew (--force)"
+        )
+
+
+def _rivals(prior: Prior, horizon: int, reference: Policy | None, space: Space) -> list[Policy]:
+    """The policies to compare with: classics that can play the prior, and the reference."""
+    names = list(_CLASSICS)
+    if space.entry is not None and space.entry.name not in names:
+        names.append(space.entry.name)
+    made = [policy(name) for name in names]
+    if reference is not None and reference.name not in names:
+        made.append(reference)
+    rivals = []
+    for item in made:
+        try:
+            item.check(prior, horizon)
+        except InputError:
+            continue
+        rivals.append(item)
+    return rivals
+
+
+def _measure(
+    plan: Plan, chosen: Policy, announce: Callable[[str], None] | None
+) -> tuple[Comparison, Evaluation]:
+    """The policy beside classics, and its own evaluation, exact if that is possible."""
+    prior, horizon = plan.prior, plan.horizon
+    everyone = [chosen, *_rivals(prior, horizon, plan.reference, plan.space)]
+    work = horizon * prior.arms
+    episodes = int(min(_MOST_EPISODES, max(20_000, _REPORT_WORK / work)))
+    seed = stream(plan.seed, 3)
+    cheap = exact.cost(prior, horizon) <= 1.0 if prior.family.binary else False
+    plans = [(item, item.plan(prior, horizon)) for item in everyone]
+    possible = exact.obstacle(prior, plans, horizon) is None
+    options: dict[str, Any] = {"seed": seed, "threads": plan.threads, "announce": announce}
+    if possible and cheap:
+        comparison = evaluate(everyone, prior, horizon, method="exact", **options)
+        return comparison, comparison[0]
+    comparison = evaluate(
+        everyone,
+        prior,
+        horizon,
+        method="monte-carlo",
+        episodes=episodes,
+        floor=False,
+        **options,
+    )
+    alone = [(chosen, chosen.plan(prior, horizon))]
+    if exact.obstacle(prior, alone, horizon) is None and exact.cost(prior, horizon) <= _PATIENCE:
+        try:
+            return comparison, evaluate(
+                [chosen], prior, horizon, method="exact", floor=False, **options
+            )[0]
+        except InputError:  # more memory than there is
+            pass
+    return comparison, comparison[0]
+
+
+def _objective_value(plan: Plan, space: Space, chosen: Policy) -> float:
+    """The objective on problems that learning never saw."""
+    method = judging_method(space, plan.prior, plan.horizon, plan.objective)
+    judge = Judge(
+        plan.objective,
+        plan.prior,
+        plan.horizon,
+        reference=plan.reference,
+        method=method,
+        fixed=False,
+        seed=stream(plan.seed, 4),
+        threads=plan.threads,
+    )
+    if judge.problems and not (method == "problems" and judge.prior is plan.prior and judge.fixed):
+        judge.problems = max(judge.problems, _REPORT_PROBLEMS)
+    return float(judge.judge([chosen], 0).values[0])
+
+
+def learn(
+    space: str,
+    prior: Prior,
+    horizon: int,
+    *,
+    objective: str = "regret",
+    reference: str | Policy | None = None,
+    start: str | Start | None = None,
+    v1: str | None = None,
+    initial: str | Path | Mapping[str, float] | None = None,
+    optimizer: str | None = None,
+    protocol: str = "default",
+    seed: int = 0,
+    effort: float = 1.0,
+    generations: int | None = None,
+    time_limit: float | None = None,
+    threads: int | None = None,
+    out: str | Path | None = None,
+    resume: bool = False,
+    force: bool = False,
+    progress: Callable[[Generation], None] | None = None,
+    announce: Callable[[str], None] | None = None,
+) -> Learned:
+    """Find the numbers of a space that make the best policy for problems drawn from a prior.
+
+    space: `power-1`, `power-2`, ...; a policy of the catalogue, whose parameters are learned
+        (`ucb1`, `ucb-v:c=1` for zeta only); or an expression in which names that are no variables
+        are parameters: `r + a/(n + b)`
+    objective: `regret` (its mean over problems), `wins` (against `reference`), `quantile:q=0.9`,
+        `worst` or `simple`
+    start: how candidates begin (see `policy`); by default with the prior's pseudo-observations if it has
+        any, else by playing each arm once; `prior-counts:learn` learns the pseudo-observations
+    v1: what Power-P reads first: `h`, plays left (default), or `t`, plays made
+    initial: values to begin with, or a policy file that has them
+    optimizer: `cma` (default) or `eda` (default of the paper's protocol), with settings such as
+        `cma:population=24`
+    protocol: `default`, or `paper`: 100 problems drawn once, 100 runs each, 100 generations, each-once,
+        v1 = t, and the candidate with the lowest value ever observed
+    seed: one seed, one result, whatever the number of threads
+    effort: 2 lets the search take twice as long, 0.5 half as long
+    generations: how many there are, instead of what effort allows
+    time_limit: seconds after which the search ends with the best so far
+    out: the policy file to write; a trace of all generations is written beside it
+    resume: go on with the run whose trace is there; the result is that of a run without a break
+    force: overwrite what is there
+    progress: called after each generation; announce: called with messages
+
+    Ctrl-C ends the search with the best so far.
+
+    >>> import metabandit as mb
+    >>> learned = mb.learn("r + a/(n + b)", mb.Bernoulli(arms=2), horizon=20, effort=0.2)
+    >>> learned.evaluation.mean_regret < mb.evaluate("ucb1", mb.Bernoulli(arms=2), 20)[0].mean_regret
+    True
+    """
+    began = time.monotonic()
+    plan = _make_plan(
+        space, prior, horizon, objective=objective, reference=reference, start=start, v1=v1,
+        initial=initial, optimizer=optimizer, protocol=protocol, seed=seed, effort=effort,
+        generations=generations, time_limit=time_limit, threads=threads,
+    )  # fmt: skip
+    target = None if out is None else Path(out)
+    if target is None and (resume or force):
+        raise InputError("--resume and --force need the policy file: give --out")
+    if target is not None:
+        _check_target(target, resume=resume, force=force)
+    method = "simulated"
+    if not plan.paper:
+        method = judging_method(plan.space, prior, plan.horizon, plan.objective)
+    if announce is not None:
+        if method == "simulated" and not montecarlo.is_compiled():
+            announce("compiling the simulator for this machine, once (about half a minute) ...")
+        elif method != "simulated" and not exact.is_compiled(prior.arms):
+            announce("compiling the exact evaluation for this machine, once (about 20 s) ...")
+    floor = _floor(prior, plan.horizon, plan.threads)
+    plan = Plan(**{**plan.__dict__, "floor": floor})
+    settings = _settings(plan)
+    trace = Trace(settings, None if target is None else trace_path(target), resume=resume)
+    search = Search(plan, trace)
+    stopped = ""
+    try:
+        for generation in search.run():
+            if progress is not None:
+                progress(generation)
+        stopped = search.stopped
+    except KeyboardInterrupt:
+        if not search.generation:
+            raise
+        stopped = "interrupted"
+        if announce is not None:
+            announce(
+                "stopped: measuring the best so far (Ctrl-C again to write it without figures)"
+            )
+    return _finish(plan, search, stopped, target, announce, began)
+
+
+def _make_plan(
+    space: str,
+    prior: Prior,
+    horizon: int,
+    *,
+    objective: str,
+    reference: str | Policy | None,
+    start: str | Start | None,
+    v1: str | None,
+    initial: str | Path | Mapping[str, float] | None,
+    optimizer: str | None,
+    protocol: str,
+    seed: int,
+    effort: float,
+    generations: int | None,
+    time_limit: float | None,
+    threads: int | None,
+) -> Plan:
+    """Check everything that can be wrong before anything is computed."""
+    if not isinstance(prior, Prior):
+        raise InputError(f"the prior must be a Prior such as Bernoulli(arms=2), not {prior!r}")
+    if protocol not in PROTOCOLS:
+        raise InputError(f"unknown protocol {protocol!r}; {nearest(str(protocol), PROTOCOLS)}")
+    paper = protocol == "paper"
+    horizon = check_horizon(horizon)
+    aim = read_objective(objective, reference=reference)
+    known = None if reference is None else policy(reference)
+    if known is not None:
+        known.check(prior, horizon)
+    made = make_space(space, prior, start=start, v1=v1, paper=paper, initial=_initial(initial))
+    which = optimizer or ("eda" if paper else "cma")
+    read_optimizer(which)
+    seed = check_whole(seed, "the seed", 0)
+    effort = read_number(effort, "the effort")
+    if effort <= 0.0:
+        raise InputError(f"the effort must be greater than 0, not {effort:g}")
+    if generations is not None:
+        generations = check_whole(generations, "the number of generations", 1)
+    elif paper:
+        generations = max(1, round(_PAPER_GENERATIONS * effort))
+    if time_limit is not None:
+        time_limit = read_number(time_limit, "the time limit")
+        if time_limit <= 0.0:
+            raise InputError(f"the time limit must be greater than 0 seconds, not {time_limit:g}")
+    plan = Plan(
+        made, prior, horizon, aim, known, which, paper, seed, effort, generations, time_limit,
+        check_threads(threads), None,
+    )  # fmt: skip
+    # A candidate shows whether prior and horizon can be played at all.
+    made.policy(made.center).check(prior, horizon)
+    return plan
+
+
+def _settings(plan: Plan) -> dict[str, Any]:
+    """What a run must have in common with the one that it resumes."""
+    return {
+        "space": plan.space.name,
+        "parameters": list(plan.space.free),
+        "initial": list(plan.space.initial),
+        "v1": plan.space.v1 or None,
+        "start": "prior-counts:learn" if plan.space.learned_start else str(plan.space.start),
+        "prior": str(plan.prior),
+        "arms": plan.prior.arms,
+        "horizon": plan.horizon,
+        "objective": plan.objective.name,
+        "reference": None if plan.reference is None else plan.reference.name,
+        "optimizer": plan.optimizer,
+        "protocol": "paper" if plan.paper else "default",
+        "seed": plan.seed,
+        "effort": plan.effort,
+        "generations": plan.generations,
+        "versions": _versions(),
+    }
+
+
+def _finish(
+    plan: Plan,
+    search: Search,
+    stopped: str,
+    target: Path | None,
+    announce: Callable[[str], None] | None,
+    began: float,
+) -> Learned:
+    """Pick the result, measure it anew, write it."""
+    stage = search.stage
+    space, coordinates = (
+        stage.space,
+        stage.space.normalise(stage.result() if stage.centers else stage.center),
+    )
+    comparison: Comparison | None = None
+    evaluation: Evaluation | None = None
+    value: float | None = None
+    try:
+        space, coordinates = search.pick()
+        # The policy as its file has it, so that what is measured is what is kept.
+        chosen = space.describe(coordinates).policy(space.name)
+        comparison, evaluation = _measure(plan, chosen, announce)
+        value = _objective_value(plan, space, chosen)
+    except KeyboardInterrupt:
+        stopped = "interrupted"
+    content = space.describe(coordinates)
+    learned = [name for name in space.free if name in space.parameters(coordinates)]
+    values = space.parameters(coordinates)
+    file = PolicyFile(
+        policy=content,
+        learned=Origin(
+            space=plan.space.name,
+            prior=str(plan.prior),
+            arms=plan.prior.arms,
+            horizon=plan.horizon,
+            objective=plan.objective.name,
+            reference=None if plan.reference is None else plan.reference.name,
+            protocol="paper" if plan.paper else "default",
+            optimizer=plan.optimizer,
+            seed=plan.seed,
+            stopped=stopped,
+            generations=search.generation,
+            evaluations=search.evaluations,
+            regret=None if evaluation is None else _measured(evaluation, comparison),
+            floor=plan.floor,
+            versions=_versions(),
+        ),
+    )
+    if target is not None:
+        file.write(target)
+    return Learned(
+        policy=content.policy(space.name),
+        parameters={name: values[name] for name in learned},
+        file=file,
+        comparison=comparison,
+        evaluation=evaluation,
+        objective=value,
+        floor=plan.floor,
+        stopped=stopped,
+        trace=search.trace.records,
+        seconds=time.monotonic() - began,
+    )
+
+
+def _measured(evaluation: Evaluation, comparison: Comparison | None) -> Measured:
+    is_exact = evaluation.standard_error == 0.0
+    return Measured(
+        mean=evaluation.mean_regret,
+        standard_error=evaluation.standard_error,
+        interval=evaluation.interval,
+        method="exact" if is_exact else "monte-carlo",
+        episodes=0 if is_exact or comparison is None else comparison.episodes,
+    )

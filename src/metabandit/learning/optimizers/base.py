@@ -1,0 +1,99 @@
+"""What an optimiser is: it asks for candidates to be judged and is told their values."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ...errors import InputError, nearest
+from ...families import Array
+from ...settings import check_keys, read_number, read_settings
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be minimised: where to begin, how far to look, and whether values are noisy."""
+
+    center: Array
+    deviation: float
+    seed: int
+    noisy: bool
+
+
+class Optimizer(ABC):
+    """Minimises a function of d numbers by ask and tell.
+
+    A new optimiser subclasses this in a file of its own, sets `name`, `meaning` and `settings`
+    (numbers that a person may set, with their defaults; 0 stands for what the optimiser chooses), and
+    is decorated with `register_optimizer`. All its randomness must come from `task.seed`: a run that
+    was killed is resumed by asking and telling again what is on record.
+    """
+
+    name: ClassVar[str]
+    meaning: ClassVar[str]
+    settings: ClassVar[Mapping[str, float]] = {}
+
+    def __init__(self, task: Task, settings: Mapping[str, float]) -> None:
+        self.task = task
+        self.chosen = {**self.settings, **settings}
+
+    @abstractmethod
+    def ask(self) -> Array:
+        """The candidates of the next generation, [candidate, coordinate]."""
+
+    @abstractmethod
+    def tell(self, candidates: Array, values: Array) -> None:
+        """Learn what the candidates are worth; less is better, infinite is not possible at all."""
+
+    @property
+    @abstractmethod
+    def center(self) -> Array:
+        """The middle of the distribution from which candidates come."""
+
+
+OPTIMIZERS: dict[str, type[Optimizer]] = {}
+
+
+def register_optimizer(kind: type[Optimizer]) -> type[Optimizer]:
+    """Make an optimiser known by its name."""
+    OPTIMIZERS[kind.name] = kind
+    return kind
+
+
+def read_optimizer(text: str) -> tuple[type[Optimizer], dict[str, float]]:
+    """An optimiser as the command line writes it: `cma`, `eda:population=64`."""
+    name, settings = read_settings(text, "optimizer")
+    if name not in OPTIMIZERS:
+        raise InputError(f"unknown optimizer {name!r}; {nearest(name, OPTIMIZERS)}")
+    kind = OPTIMIZERS[name]
+    check_keys(settings, kind.settings, f"the optimizer {name}")
+    return kind, {key: read_number(value, f"{key} of {name}") for key, value in settings.items()}
+
+
+def make_optimizer(text: str, task: Task) -> Optimizer:
+    """The optimiser of this text for a task."""
+    kind, settings = read_optimizer(text)
+    return kind(task, settings)
+
+
+def check_population(value: float, least: int, name: str) -> int:
+    """A size of a population as a person set it."""
+    if value != int(value) or value < least:
+        raise InputError(
+            f"population of {name} must be a whole number of at least {least}, not {value:g}"
+        )
+    return int(value)
+
+
+def without_infinities(values: Array) -> Array:
+    """Values without infinities, which some optimisers cannot take: those become the worst."""
+    finite = np.isfinite(values)
+    if finite.all():
+        return values
+    known = values[finite]
+    worst = float(known.max()) if known.size else 0.0
+    return np.where(finite, values, worst + 1.0 + abs(worst))

@@ -1,0 +1,81 @@
+"""CMA-ES, from the `cmaes` package: one Gaussian whose covariance follows the function's shape.
+
+Without noise, a search that stands still begins again with twice the population (IPOP-CMA-ES, Auger and
+Hansen 2005). With noise, the package's adaptation of the learning rate (Nomura, Akimoto and Ono 2023)
+can be switched on: `cma:adapt=1`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+from cmaes import CMA
+
+from ...errors import InputError
+from ...families import Array
+from .base import Optimizer, Task, check_population, register_optimizer, without_infinities
+
+# A search stands still if its best value has improved by less than this share in many generations.
+_STILL = 1e-6
+_FAR = 1e20
+
+
+@register_optimizer
+class Cma(Optimizer):
+    """Covariance matrix adaptation."""
+
+    name: ClassVar[str] = "cma"
+    meaning: ClassVar[str] = "CMA-ES: a Gaussian with a covariance that adapts"
+    settings: ClassVar[Mapping[str, float]] = {"population": 0.0, "deviation": 0.0, "adapt": 0.0}
+
+    def __init__(self, task: Task, settings: Mapping[str, float]) -> None:
+        super().__init__(task, settings)
+        size = self.chosen["population"] or 4 + math.floor(3 * math.log(len(task.center)))
+        self.population = check_population(size, 4, self.name)
+        self.begin = self.chosen["deviation"] or task.deviation
+        if self.begin <= 0.0:
+            raise InputError(f"deviation of cma must be greater than 0, not {self.begin:g}")
+        self.starts = 0
+        self._start()
+
+    def _start(self) -> None:
+        self.search = CMA(
+            mean=self.task.center.copy(),
+            sigma=self.begin,
+            seed=(self.task.seed + self.starts) % 2**32,
+            population_size=self.population * 2**self.starts,
+            lr_adapt=bool(self.chosen["adapt"]),
+        )
+        self.starts += 1
+        self.best: list[float] = []
+
+    def ask(self) -> Array:
+        if self._stands_still:
+            self._start()
+        return np.array([self.search.ask() for _ in range(self.search.population_size)])
+
+    def tell(self, candidates: Array, values: Array) -> None:
+        finite = without_infinities(values)
+        # The package sorts the list that it is given, and refuses numbers beyond 1e32.
+        self.search.tell(list(zip(candidates, np.clip(finite, -1e30, 1e30).tolist(), strict=True)))
+        self.best.append(min(float(finite.min()), self.best[-1] if self.best else math.inf))
+
+    @property
+    def _stands_still(self) -> bool:
+        if self.task.noisy:
+            return False
+        patience = 20 + math.ceil(30 * len(self.task.center) / self.search.population_size)
+        # Not the package's own rule: it takes an index that grows, which changes nothing, for failure.
+        if np.abs(self.center).max() > _FAR:
+            return True
+        if len(self.best) <= patience:
+            return False
+        gain = self.best[-patience - 1] - self.best[-1]
+        return bool(gain <= _STILL * abs(self.best[-1]))
+
+    @property
+    def center(self) -> Array:
+        return np.asarray(self.search.mean)

@@ -1,0 +1,352 @@
+"""The search: stages of generations, each asked for, judged and told; then the pick of the best.
+
+A stage is one space at one horizon. Hard problems are approached in steps, each of which begins where
+the one before ended: a shorter horizon first, and Power-1 before Power-2.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..evaluation import exact
+from ..expressions import operators
+from ..families import BETA, Array
+from ..policies import Policy
+from ..priors import Prior, Table
+from .judges import Judge, Judgement
+from .objectives import Objective
+from .optimizers.base import Task, make_optimizer
+from .spaces import Space
+from .trace import Trace, digest, read_values, write_values
+
+# What a search may take, in plays times arms: some five minutes on one core for a simple index.
+_WORK = 2e11
+# With exact values: judgements for each number to learn.
+_EVALUATIONS = 400
+# A stage that only prepares the next gets this share of both.
+_PREPARATION = 0.25
+# From this horizon on a tenth of it is learned first.
+_LONG = 400
+# Exact evaluation is used for learning where a candidate takes less than this many seconds.
+_EXACT_SECONDS = 0.15
+_REACHED = 1e-7
+_FINALISTS = 6
+
+
+def stream(seed: int, *path: int) -> int:
+    """A seed that depends on the run's seed and on where it is used."""
+    state = np.random.SeedSequence((seed, *path)).generate_state(2, np.uint32)
+    return (int(state[0]) << 31 ^ int(state[1])) % 2**62
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a search is about, as `learn` was asked."""
+
+    space: Space
+    prior: Prior
+    horizon: int
+    objective: Objective
+    reference: Policy | None
+    optimizer: str
+    paper: bool
+    seed: int
+    effort: float
+    generations: int | None
+    time_limit: float | None
+    threads: int
+    floor: float | None
+
+
+@dataclass(frozen=True)
+class Generation:
+    """How far the search is, for people to see."""
+
+    number: int
+    best: float
+    space: str
+    horizon: int
+    problems: int
+    share: float
+    record: dict[str, Any]
+
+
+@dataclass
+class Stage:
+    """One space at one horizon, and the share of the work that it may take."""
+
+    space: Space
+    horizon: int
+    judge: Judge
+    share: float
+    last: bool
+    center: Array
+    deviation: float
+    best: tuple[float, Array] | None = None
+    centers: list[Array] = field(default_factory=list)
+    leaders: list[Array] = field(default_factory=list)
+
+    def candidate(self, coordinates: Array) -> Policy | None:
+        """The policy at these coordinates, or None if there is none."""
+        try:
+            return self.space.policy(coordinates)
+        except InputError:
+            return None
+
+    def learn_from(self, candidates: Array, judgement: Judgement, center: Array) -> None:
+        """Keep what may be the result of this stage."""
+        position = int(np.argmin(judgement.values))
+        value = float(judgement.values[position])
+        if math.isfinite(value) and (self.best is None or value < self.best[0]):
+            self.best = (value, candidates[position].copy())
+        self.centers.append(center.copy())
+        self.leaders.append(candidates[position].copy())
+
+    def result(self) -> Array:
+        """The coordinates to go on with: the best if values have no noise, else the middle."""
+        if self.judge.noisy:
+            return self.centers[-1]
+        assert self.best is not None
+        return self.best[1]
+
+
+def judging_method(space: Space, prior: Prior, horizon: int, objective: Objective) -> str:
+    """How candidates of a space can be judged without the paper's protocol."""
+    example = space.policy(space.center)
+    plans = [(example, example.plan(prior, horizon))]
+    if exact.obstacle(prior, plans, horizon) is not None:
+        return "simulated"
+    if objective.mean:
+        return "exact" if exact.cost(prior, horizon) <= _EXACT_SECONDS else "simulated"
+    if prior.arms > 2:
+        return "simulated"
+    seconds = exact.cost(prior, horizon)
+    if not isinstance(prior, Table):
+        seconds += 1000 * horizon**3 / 1e10
+    return "problems" if seconds <= 2 * _EXACT_SECONDS else "simulated"
+
+
+def _slowness(space: Space, prior: Prior) -> float:
+    """About how many times longer a play takes than with a simple index."""
+    factor = 1.0
+    tree = space.tree
+    if tree is None:
+        factor = 3.0
+    elif "beta_quantile" in operators(tree):
+        factor = 200.0
+    elif "kl_upper" in operators(tree):
+        factor = 6.0
+    return factor * (60.0 if prior.family is BETA else 1.0)
+
+
+class Search:
+    """A search in progress. `run` yields after each generation; `best` is the result so far."""
+
+    def __init__(self, plan: Plan, trace: Trace) -> None:
+        self.plan = plan
+        self.trace = trace
+        self.generation = 0
+        self.evaluations = 0
+        self.stopped = ""
+        self.stages = list(self._stages())
+        self.stage = self.stages[0]
+
+    def _stages(self) -> Iterator[Stage]:
+        plan = self.plan
+        space = plan.space
+        horizons = [plan.horizon]
+        while not plan.paper and horizons[0] >= _LONG:
+            horizons.insert(0, horizons[0] // 10)
+        spaces = [space]
+        while not plan.paper and (smaller := spaces[0].smaller()) is not None:
+            spaces.insert(0, smaller)
+        steps = [(spaces[0], horizon) for horizon in horizons]
+        steps += [(bigger, plan.horizon) for bigger in spaces[1:]]
+        for number, (which, horizon) in enumerate(steps):
+            last = number == len(steps) - 1
+            yield Stage(
+                which,
+                horizon,
+                self._judge(which, horizon, number),
+                1.0 if last else _PREPARATION,
+                last,
+                which.center,
+                1.0,
+            )
+
+    def _judge(self, space: Space, horizon: int, number: int) -> Judge:
+        plan = self.plan
+        method = "simulated"
+        if not plan.paper:
+            method = judging_method(space, plan.prior, horizon, plan.objective)
+        return Judge(
+            plan.objective,
+            plan.prior,
+            horizon,
+            reference=plan.reference,
+            method=method,
+            fixed=plan.paper or (method == "problems" and isinstance(plan.prior, Table)),
+            seed=stream(plan.seed, 1, number),
+            threads=plan.threads,
+            paper=plan.paper,
+        )
+
+    def run(self) -> Iterator[Generation]:
+        """All stages, one generation after the other."""
+        for number, stage in enumerate(self.stages):
+            if number:
+                before = self.stages[number - 1]
+                grown = stage.space.grow(before.space, before.space.normalise(before.result()))
+                stage.center = stage.space.normalise(grown)
+                stage.deviation = 0.1 if stage.space.degree else 0.3
+            self.stage = stage
+            yield from self._run_stage(stage, number)
+            if self.stopped in ("time limit", "interrupted"):
+                return
+
+    def _run_stage(self, stage: Stage, number: int) -> Iterator[Generation]:
+        plan = self.plan
+        judge = stage.judge
+        optimizer = make_optimizer(
+            plan.optimizer,
+            Task(stage.center, stage.deviation, stream(plan.seed, 2, number), judge.noisy),
+        )
+        most_work = _WORK * plan.effort * stage.share / _slowness(stage.space, plan.prior)
+        most_judged = _EVALUATIONS * plan.effort * stage.share * len(stage.center)
+        done = judged = 0
+        work = 0.0
+        while True:
+            begun = time.monotonic()
+            candidates = optimizer.ask()
+            record = self.trace.recall(self.generation, candidates)
+            if record is None:
+                policies = [stage.candidate(item) for item in candidates]
+                judgement = judge.judge(policies, done)
+            else:
+                judgement = Judgement(
+                    read_values(record["values"]),
+                    record["noise"],
+                    record["problems"],
+                    record["runs"],
+                    record["work"],
+                )
+            if not done and not np.isfinite(judgement.values).any():
+                self._refuse(stage, candidates)
+            optimizer.tell(candidates, judgement.values)
+            judge.adapt(judgement)
+            stage.learn_from(candidates, judgement, optimizer.center)
+            done += 1
+            judged += len(candidates)
+            work += judgement.work
+            if record is None:
+                record = self._record(stage, number, candidates, judgement)
+                record["seconds"] = round(time.monotonic() - begun, 6)
+                self.trace.add(record)
+            self.generation += 1
+            self.evaluations += len(candidates)
+
+            shares = [work / most_work]
+            if not judge.noisy and not plan.paper:
+                shares.append(judged / most_judged)
+            if plan.generations is not None:
+                shares = [done / plan.generations]
+            share = min(max(shares), 1.0)
+            self.stopped = "generations" if share >= 1.0 else ""
+            if self._floor_reached(stage):
+                self.stopped = "optimum reached"
+            elif plan.time_limit is not None and self.trace.seconds >= plan.time_limit:
+                # What is on record was done before; a limit is for what comes.
+                if self.generation >= self.trace.replayed:
+                    self.stopped = "time limit"
+            yield self._report(stage, number, judgement, record, share)
+            if self.stopped:
+                return
+
+    def _refuse(self, stage: Stage, candidates: Array) -> None:
+        """Say why no candidate of the first generation can be played."""
+        policy = stage.space.policy(candidates[0])
+        example = [policy]
+        from ..evaluation import evaluate
+
+        evaluate(example, self.plan.prior, stage.horizon, episodes=1)
+        raise InputError(
+            f"no candidate of the space {stage.space.name} can be played: their indices are not "
+            f"finite numbers everywhere; guard divisions and logarithms, or give other values to "
+            f"begin with (--initial)"
+        )
+
+    def _floor_reached(self, stage: Stage) -> bool:
+        plan = self.plan
+        known = plan.floor is not None and stage.last and stage.judge.method == "exact"
+        if not known or plan.objective.name != "regret" or stage.best is None:
+            return False
+        assert plan.floor is not None
+        return stage.best[0] <= plan.floor * (1.0 + _REACHED)
+
+    def _record(
+        self, stage: Stage, number: int, candidates: Array, judgement: Judgement
+    ) -> dict[str, Any]:
+        values = judgement.values[np.isfinite(judgement.values)]
+        return {
+            "generation": self.generation,
+            "stage": number,
+            "space": stage.space.name,
+            "horizon": stage.horizon,
+            "values": write_values(judgement.values),
+            "best": float(values.min()) if values.size else None,
+            "median": float(np.median(judgement.values))
+            if values.size > len(candidates) / 2
+            else None,
+            "noise": judgement.noise,
+            "problems": judgement.problems,
+            "runs": judgement.runs,
+            "work": judgement.work,
+            "spread": float(candidates.std(axis=0).mean()),
+            "best_candidate": candidates[int(np.argmin(judgement.values))].tolist(),
+            "center": stage.centers[-1].tolist(),
+            "candidates": digest(candidates),
+        }
+
+    def _report(
+        self, stage: Stage, number: int, judgement: Judgement, record: dict[str, Any], share: float
+    ) -> Generation:
+        best = float(judgement.values.min())
+        if not stage.judge.noisy and stage.best is not None:
+            best = stage.best[0]
+        shares = [item.share for item in self.stages]
+        done = sum(shares[:number]) + shares[number] * share
+        return Generation(
+            self.generation,
+            best,
+            stage.space.name,
+            stage.horizon,
+            judgement.problems,
+            done / sum(shares),
+            record,
+        )
+
+    def pick(self) -> tuple[Space, Array]:
+        """The result: the best seen if values have no noise, else the best of a few on fresh problems."""
+        stage = self.stage
+        if not stage.centers:
+            # Stopped before the first generation of this stage.
+            stage = self.stages[self.stages.index(stage) - 1]
+        if not stage.judge.noisy:
+            return stage.space, stage.space.normalise(stage.result())
+        recent = stage.centers[-max(1, len(stage.centers) // 3) :]
+        finalists = [stage.centers[-1], np.mean(recent, axis=0), *stage.leaders[-_FINALISTS:]]
+        judge = stage.judge
+        judge.problems *= 2
+        # Numbers that no generation had: fresh problems.
+        found = judge.judge([stage.candidate(item) for item in finalists], 2**31)
+        return stage.space, stage.space.normalise(finalists[int(np.argmin(found.values))])
+
+
+Progress = Callable[[Generation], None]

@@ -1,0 +1,326 @@
+"""Spaces of candidate policies: what the numbers to learn are, and the policy that they make.
+
+A space is an index with free parameters (Power-P, or any expression), or a policy of the catalogue
+whose parameters are free. A candidate is a vector of coordinates, which optimisers move freely: a
+coordinate is the parameter itself, or its logarithm where only the magnitude matters.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..errors import InputError, nearest
+from ..expressions import VARIABLES, Name, Tree, names, parse, text, variables
+from ..families import Array
+from ..policies import CATALOGUE, Entry, IndexPolicy, Policy, Start
+from ..policies.file import Catalogued, Expression, Power, StartSpec
+from ..policies.power import (
+    check_first_value,
+    matters,
+    power_degree,
+    power_tree,
+    powers,
+    weight_names,
+)
+from ..policies.start import PRIOR_COUNTS
+from ..priors import Prior
+from ..settings import check_keys, read_number, read_settings
+
+LEARN = "learn"
+_LEARNED_START = f"{PRIOR_COUNTS}:{LEARN}"
+_START_NAMES = ("start_plays", "start_mean", "start_deviation")
+
+
+@dataclass(frozen=True)
+class Space:
+    """A set of policies with numbers to learn.
+
+    name: as it was asked for
+    free: the parameters to learn; `initial` has their values to begin with, `logarithmic` those
+        that are learned as log10
+    fixed: the values of all other parameters
+    tree or entry: the index, or the policy of the catalogue
+    start: how candidates begin; None for policies that have their own way
+    learned_start: whether the pseudo-observations are learned too
+    """
+
+    name: str
+    free: tuple[str, ...]
+    initial: tuple[float, ...]
+    fixed: Mapping[str, float]
+    logarithmic: frozenset[str] = frozenset()
+    tree: Tree | None = None
+    entry: Entry | None = None
+    degree: int = 0
+    v1: str = ""
+    start: Start | None = None
+    learned_start: bool = False
+    support: tuple[float, float] = (0.0, 1.0)
+
+    @property
+    def center(self) -> Array:
+        """The coordinates that learning begins with."""
+        return np.array(
+            [
+                self._coordinate(name, value)
+                for name, value in zip(self.free, self.initial, strict=True)
+            ]
+        )
+
+    def _coordinate(self, name: str, value: float) -> float:
+        if name not in self.logarithmic:
+            return value
+        if value <= 0.0:
+            raise InputError(
+                f"{name} of {self.name} is learned as its logarithm and must be greater than 0, "
+                f"not {value:g}"
+            )
+        return math.log10(value)
+
+    def normalise(self, coordinates: Array) -> Array:
+        """The same policy in coordinates of a common size: an index can be scaled freely."""
+        if not self.degree:
+            return coordinates
+        count = len(self.free) - (len(self._start_names) if self.learned_start else 0)
+        size = float(np.sqrt(np.mean(coordinates[:count] ** 2)))
+        scaled = coordinates.copy()
+        scaled[:count] /= size if size > 0.0 else 1.0
+        return scaled
+
+    def parameters(self, coordinates: Array) -> dict[str, float]:
+        """The values of all parameters at these coordinates."""
+        values = dict(self.fixed)
+        for name, coordinate in zip(self.free, coordinates.tolist(), strict=True):
+            if name in self.logarithmic:
+                coordinate = 10.0**coordinate if coordinate < 300.0 else math.inf
+            values[name] = coordinate
+        return values
+
+    @property
+    def _start_names(self) -> tuple[str, ...]:
+        return tuple(name for name in _START_NAMES if name in self.free)
+
+    def _start(self, values: dict[str, float]) -> Start | None:
+        """The start, whose own parameters leave `values`."""
+        if not self.learned_start:
+            return self.start
+        plays = values.pop("start_plays")
+        low, high = self.support
+        mean = values.pop("start_mean")
+        if low > -math.inf and high < math.inf:
+            # Any number gives a mean between the least and the largest reward.
+            mean = low + (high - low) / (1.0 + math.exp(-min(max(mean, -500.0), 500.0)))
+        total = plays * mean
+        deviation = values.pop("start_deviation", None)
+        squares = total if deviation is None else plays * (mean**2 + deviation**2)
+        return Start(PRIOR_COUNTS, plays, total, squares)
+
+    def policy(self, coordinates: Array, name: str | None = None) -> Policy:
+        """The candidate at these coordinates; InputError if there is none."""
+        values = self.parameters(coordinates)
+        start = self._start(values)
+        if self.entry is not None:
+            return self.entry.make(values, start, name or self.name)
+        assert self.tree is not None
+        return IndexPolicy(self.tree, parameters=values, start=start, name=name or self.name)
+
+    def describe(self, coordinates: Array) -> Expression | Power | Catalogued:
+        """The candidate as a policy file holds it."""
+        values = self.parameters(coordinates)
+        start = self._start(values)
+        if self.entry is not None and self.entry.build is not None:
+            return Catalogued(name=self.entry.name, parameters=values)
+        assert start is not None
+        if self.degree:
+            return Power.of(self.degree, self.v1, values, start)
+        if self.entry is not None:
+            self.entry.make(values, start, self.name)  # checks its rules
+            formula = self.entry.formula
+        else:
+            assert self.tree is not None
+            formula = text(self.tree)
+        return Expression(expression=formula, parameters=values, start=StartSpec.of(start))
+
+    def grow(self, smaller: Space, coordinates: Array) -> Array:
+        """Coordinates of this space for a candidate of a smaller one; what is new is zero."""
+        values = smaller.parameters(coordinates)
+        return np.array([self._coordinate(name, values.get(name, 0.0)) for name in self.free])
+
+    def smaller(self) -> Space | None:
+        """Power-(P-1) for Power-P: worth learning first, because its policies are among these."""
+        if self.degree < 2:
+            return None
+        return _power(self.degree - 1, self.v1, every=False, name=f"power-{self.degree - 1}")._with(
+            self.start, self.learned_start, self.support, self._start_values()
+        )
+
+    def _start_values(self) -> dict[str, float]:
+        at = dict(zip(self.free, self.initial, strict=True))
+        return {name: at[name] for name in self._start_names}
+
+    def _with(
+        self,
+        start: Start | None,
+        learned: bool,
+        support: tuple[float, float],
+        values: Mapping[str, float],
+    ) -> Space:
+        return replace(
+            self,
+            free=(*self.free, *values),
+            initial=(*self.initial, *values.values()),
+            logarithmic=self.logarithmic | ({"start_plays", "start_deviation"} & set(values)),
+            start=start,
+            learned_start=learned,
+            support=support,
+        )
+
+
+def _power(degree: int, v1: str, *, every: bool, name: str) -> Space:
+    """Power-P; features that do not mention the arm are learned only if `every` one is wanted."""
+    all_names = weight_names(degree)
+    free = [
+        name
+        for name, exponents in zip(all_names, powers(degree), strict=True)
+        if every or matters(exponents)
+    ]
+    # The paper begins with zeros; here the search begins around the index r.
+    greedy = "w_0010" if not every else ""
+    return Space(
+        name,
+        tuple(free),
+        tuple(1.0 if name == greedy else 0.0 for name in free),
+        {name: 0.0 for name in all_names if name not in free},
+        tree=power_tree(degree, v1),
+        degree=degree,
+        v1=v1,
+    )
+
+
+def _catalogued(description: str) -> Space:
+    name, settings = read_settings(description, "space")
+    entry = CATALOGUE[name]
+    check_keys(settings, [item.name for item in entry.parameters], f"the policy {name}")
+    fixed = {key: read_number(value, f"{key} of {name}") for key, value in settings.items()}
+    for parameter in entry.parameters:
+        if parameter.name in fixed:
+            parameter.check(fixed[parameter.name], name)
+    free = [item for item in entry.parameters if item.name not in fixed]
+    if not free:
+        what = "no parameters" if not entry.parameters else "no parameter left free"
+        raise InputError(
+            f"the space {description} has {what}, so there is nothing to learn; evaluate it as it is"
+        )
+    return Space(
+        description,
+        tuple(item.name for item in free),
+        tuple(item.default for item in free),
+        fixed,
+        logarithmic=frozenset(item.name for item in free if item.logarithmic),
+        tree=parse(entry.formula, parameters=None) if entry.build is None else None,
+        entry=entry,
+    )
+
+
+def _expression(description: str) -> Space:
+    tree = parse(description, parameters=None)
+    free = names(tree)
+    if isinstance(tree, Name) and free:
+        known = [*CATALOGUE, "power-1", "power-2"]
+        raise InputError(f"unknown space {description!r}; {nearest(description, known)}")
+    if not free:
+        raise InputError(
+            f"the space {description} has no free parameter, so there is nothing to learn; names "
+            f"other than {', '.join(VARIABLES)} are parameters, as a and b in 'r + a/(n + b)'"
+        )
+    if not variables(tree) & {"r", "s", "n"}:
+        raise InputError(
+            f"the space {description} mentions nothing of an arm (r, s or n), so its index is the "
+            f"same for all arms"
+        )
+    for name in free:
+        if name in _START_NAMES:
+            raise InputError(f"a parameter cannot be called {name}, which is taken; rename it")
+    return Space(description, tuple(free), (0.0,) * len(free), {}, tree=tree)
+
+
+def _learned_start(prior: Prior) -> dict[str, float]:
+    """Where learning of the pseudo-observations begins: with those of the prior if it has any."""
+    low, high = prior.family.support
+    bounded = low > -math.inf and high < math.inf
+    plays, mean, deviation = 2.0, (low + high) / 2.0 if bounded else 0.0, 0.1
+    counts = prior.counts()
+    if counts is not None:
+        if not (counts == counts[:, :1]).all():
+            raise InputError(
+                f"the start {_LEARNED_START} gives all arms the same pseudo-observations, but the "
+                f"arms of {prior} differ; use the start prior-counts, which takes them from the prior"
+            )
+        plays, total, squares = counts[:, 0].tolist()
+        mean = total / plays
+        deviation = math.sqrt(max(squares / plays - mean**2, 1e-4))
+    share = (mean - low) / (high - low) if bounded else 0.5
+    values = {"start_plays": plays, "start_mean": math.log(share / (1.0 - share))}
+    if not bounded:
+        values["start_mean"] = mean
+    if not prior.family.binary:
+        values["start_deviation"] = deviation
+    return values
+
+
+def make_space(
+    description: str,
+    prior: Prior,
+    *,
+    start: str | Start | None = None,
+    v1: str | None = None,
+    paper: bool = False,
+    initial: Mapping[str, float] | None = None,
+) -> Space:
+    """Read a space: `power-1`, a policy of the catalogue with parameters, or any expression.
+
+    start: `each-once`, `prior-counts`, such as `prior-counts:plays=2,sum=1`, or
+        `prior-counts:learn` to learn the pseudo-observations too; by default those of the prior if
+        it has any, else each-once
+    v1: what Power-P reads first: `h`, the plays left (default), or `t`, the plays made
+    paper: as the paper has it: each-once, v1 = t, all features
+    initial: values of parameters to begin with
+    """
+    if not isinstance(description, str):
+        raise InputError(f"a space is a text such as power-1, not {description!r}")
+    given = description.strip()
+    degree = power_degree(given)
+    if degree is not None:
+        space = _power(
+            degree, check_first_value(v1 or ("t" if paper else "h")), every=paper, name=given
+        )
+    elif v1 is not None:
+        raise InputError(f"v1 is for the spaces power-1, power-2, ...; {given} has none")
+    elif given.partition(":")[0].strip() in CATALOGUE:
+        space = _catalogued(given)
+    else:
+        space = _expression(given)
+    if space.entry is not None and space.entry.build is not None:
+        if start is not None:
+            raise InputError(f"the policy {space.entry.name} has its own start; leave --start out")
+    elif start == _LEARNED_START:
+        space = space._with(None, True, prior.family.support, _learned_start(prior))
+    else:
+        if start is None:
+            known = prior.counts() is not None and not paper
+            start = PRIOR_COUNTS if known else None
+        space = replace(space, start=Start.read(start).resolve(prior))
+    for name, value in (initial or {}).items():
+        if name in VARIABLES:
+            raise InputError(f"{name} is a variable ({VARIABLES[name]}), not a parameter to learn")
+        check_keys([name], space.free, f"the space {given}")
+        values = dict(zip(space.free, space.initial, strict=True))
+        values[name] = read_number(value, f"{name} to begin with")
+        space = replace(space, initial=tuple(values.values()))
+    # Numbers that no policy can have are refused now; those met while learning only rank last.
+    _ = space.center
+    return space
