@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
-from . import evaluate, optimal, policies, priors
+from . import evaluate, learn, optimal, policies, priors
 
 app = typer.Typer(
     name="metabandit",
@@ -19,6 +19,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("evaluate")(evaluate.evaluate)
+app.command("learn")(learn.learn)
 app.command("optimal")(optimal.optimal)
 app.command("policies")(policies.policies)
 app.command("priors")(priors.priors)

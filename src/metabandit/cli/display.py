@@ -48,10 +48,13 @@ def say(message: str) -> None:
 
 
 @contextmanager
-def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on standard error for anything longer than two seconds, on a terminal only."""
+def progress_bar(what: str) -> Iterator[Callable[..., None]]:
+    """A progress bar on standard error for anything longer than two seconds, on a terminal only.
+
+    It is called with what is done, what there is in all and, if that changes, what is going on.
+    """
     if not sys.stderr.isatty():
-        yield lambda done, total: None
+        yield lambda done, total, what=what: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -70,7 +73,9 @@ def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
     showing.daemon = True
     showing.start()
     try:
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        yield lambda done, total, what=what: bar.update(
+            task, completed=done, total=total, description=what
+        )
     finally:
         showing.cancel()
         bar.stop()

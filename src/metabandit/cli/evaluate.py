@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .display import progress_bar, say, show_json, show_table
+
+if TYPE_CHECKING:
+    from ..evaluation import Comparison
 
 
 def evaluate(
@@ -106,22 +109,26 @@ def evaluate(
         show_json(objects[0] if len(objects) == 1 else {"results": objects})
         return
     for result in results:
-        how = "exact"
-        if result.method != "exact":
-            times = f" ({result.runs} of each problem)" if result.runs > 1 else ""
-            how = f"{result.episodes:,} episodes{times}, seed {result.seed}"
-        begin = f", start {result.start}" if start else ""
-        caption = (
-            f"Regret after {result.horizon} plays: the reward lost by not always playing the best "
-            f"arm; less is better\n{result.arms} arms, {result.prior}, "
-            f"{how}{begin}"
-        )
-        rows = result.rows()
-        cells = [list(row.values()) for row in rows]
-        if result.floor is not None:
-            caption += "\nBayes-optimal: the least that any policy can have on these problems"
-        elif floor is None and has_optimum(known):
-            caption += (
-                "\nThe Bayes-optimal floor takes a while at this horizon: add it with --floor"
-            )
-        show_table(list(rows[0]), cells, numbers=len(rows[0]) - 1, caption=caption)
+        hint = ""
+        if floor is None and result.floor is None and has_optimum(known):
+            hint = "The Bayes-optimal floor takes a while at this horizon: add it with --floor"
+        show_comparison(result, begin=f", start {result.start}" if start else "", hint=hint)
+
+
+def show_comparison(result: Comparison, *, begin: str = "", hint: str = "") -> None:
+    """The table of a comparison, with what it is about."""
+    how = "exact"
+    if result.method != "exact":
+        times = f" ({result.runs} of each problem)" if result.runs > 1 else ""
+        how = f"{result.episodes:,} episodes{times}, seed {result.seed}"
+    caption = (
+        f"Regret after {result.horizon} plays: the reward lost by not always playing the best "
+        f"arm; less is better\n{result.arms} arms, {result.prior}, "
+        f"{how}{begin}"
+    )
+    if result.floor is not None:
+        hint = "Bayes-optimal: the least that any policy can have on these problems"
+    rows = result.rows()
+    cells = [list(row.values()) for row in rows]
+    caption = f"{caption}\n{hint}" if hint else caption
+    show_table(list(rows[0]), cells, numbers=len(rows[0]) - 1, caption=caption)

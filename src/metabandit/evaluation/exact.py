@@ -24,6 +24,7 @@ from ..policies.induction import slice_bytes, states
 from ..priors import Bernoulli, Prior, Table
 from .propagation import LONG, ThreeArms, TwoArms, mirrors
 from .results import Evaluation, IndexFault
+from .threads import in_threads
 
 _MOST_PLAYS = 4096
 
@@ -203,7 +204,7 @@ def evaluate_population(
             return np.array([best - way.recommended()])
         return np.array([horizon * best - way.totals(horizon)[0]])
 
+    if at_once > 1:
+        return in_threads(run, plans, threads)
     with ThreadPoolExecutor(threads) as pool:
-        if at_once > 1:
-            return list(pool.map(run, plans))
         return [run(item, pool.map if threads > 1 else map) for item in plans]

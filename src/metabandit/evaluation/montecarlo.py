@@ -21,8 +21,9 @@ import numpy.typing as npt
 from ..errors import InputError
 from ..families import Array
 from ..policies import Plan, Policy, Progress
-from ..priors import Prior
+from ..priors import Bernoulli, Prior
 from .results import Evaluation, IndexFault
+from .threads import in_threads
 
 # Problems are drawn in groups of this many, so that the first problems of a large evaluation are
 # those of a small one.
@@ -159,8 +160,18 @@ class _Simulation:
             f"parameters of the prior, or its support must be another"
         )
 
-    def play(self, position: int, problems: Any, first: int, regret: Array, plays: Array) -> None:
+    def play(
+        self,
+        position: int,
+        problems: Any,
+        first: int,
+        regret: Array,
+        plays: Array,
+        final: npt.NDArray[np.float32] | None = None,
+    ) -> None:
         """Let a policy play problems, of which `first` is the number of the first."""
+        if final is None:
+            final = np.zeros((2, self.prior.arms, 0), np.float32)
         rule, program, decide = self.plans[position]
         fault = np.zeros(5)
         status = self.kernel.simulate(
@@ -175,6 +186,7 @@ class _Simulation:
             self.kernel.workspace(problems, rule, program, self.lanes),
             self.checkpoints,
             regret,
+            final,
             plays,
             fault,
         )
@@ -310,6 +322,21 @@ def simulate(
     return evaluations, covariance
 
 
+def has_posterior(prior: Prior) -> bool:
+    """Whether the expectation of regret given the plays is known, and smooth enough to compute."""
+    return type(prior) is Bernoulli and min(*prior.alpha, *prior.beta) >= 0.5
+
+
+def _expect(prior: Bernoulli, horizon: int, final: npt.NDArray[np.float32], regret: Array) -> None:
+    """Expected regret of episodes given how often each arm was played and won."""
+    from ..kernels import posterior
+
+    alpha, beta = np.array(prior.alpha), np.array(prior.beta)
+    cells = posterior.grid(horizon + float((alpha + beta).max()))
+    room = posterior.room(prior.arms, cells.shape[1])
+    posterior.expected_regret(alpha, beta, final[0], final[1], cells, room, regret)
+
+
 def play_population(
     plans: Sequence[tuple[Policy, Plan]],
     prior: Prior,
@@ -320,11 +347,14 @@ def play_population(
     seed: int,
     threads: int,
     simple: bool = False,
+    posterior: bool = False,
 ) -> Array:
     """The regret of each policy on each problem, [policy, problem], averaged over runs.
 
     For many policies on few problems: threads share the policies, not the problems. With `simple`
-    it is simple regret. A policy whose index is not a finite number somewhere has infinite regret.
+    it is simple regret; with `posterior` its expectation given what was seen, which has the same
+    mean over problems and less noise. A policy whose index is not a finite number somewhere has
+    infinite regret.
     """
     simulation = _Simulation(
         plans, prior, horizon, runs=runs, seed=seed, checkpoints=[horizon], lanes=MOST_LANES
@@ -336,18 +366,18 @@ def play_population(
         drawn = simulation.problems(first, last)
 
         def play(position: int, first: int = first, last: int = last, drawn: Any = drawn) -> None:
-            both = np.empty((2, (last - first) * runs))
+            count = (last - first) * runs
+            both = np.empty((2, count))
+            final = np.empty((2, prior.arms, count if posterior else 0), np.float32)
             try:
-                simulation.play(position, drawn, first, both, np.zeros(prior.arms))
+                simulation.play(position, drawn, first, both, np.zeros(prior.arms), final)
+                if posterior:
+                    assert isinstance(prior, Bernoulli)
+                    _expect(prior, horizon, final, both[0])
             except IndexFault:
                 both[:] = np.inf
             each = both[1 if simple else 0].reshape(last - first, runs)
             regret[position, first:last] = each.mean(axis=1)
 
-        if threads == 1:
-            for position in range(len(plans)):
-                play(position)
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(play, range(len(plans))))
+        in_threads(play, range(len(plans)), threads)
     return regret

@@ -278,11 +278,14 @@ def _set_step(program, scalars, file, arms, t, left, lanes, first):
 
 
 @jit
-def simulate(run, problems, rule, program, draw, decide, work, checkpoints, regret, plays, fault):
+def simulate(
+    run, problems, rule, program, draw, decide, work, checkpoints, regret, final, plays, fault
+):
     """Play every episode of `problems` and fill in what came of it.
 
     regret[c, episode] is the pseudo-regret after checkpoints[c] plays, and its last row the simple
-    regret; plays[arm] grows by the plays of each arm. Returns DONE, or what went wrong, with the state in `fault`.
+    regret. final[0, arm, episode] is how often the arm was played and final[1, arm, episode] the sum of
+    its rewards, if there is room for them; plays[arm] grows by the plays of each arm. Returns DONE, or what went wrong, with the state in `fault`.
     """
     arms = problems.parameters.shape[1]
     width = problems.parameters.shape[2]
@@ -387,5 +390,9 @@ def simulate(run, problems, rule, program, draw, decide, work, checkpoints, regr
             regret[checkpoint, first + i] = work.lost[i]
         for i in range(min(lanes, episodes - first)):
             for arm in range(arms):
-                plays[arm] += np.rint(file[3 * arm * STRIDE + i] - rule.counts[0, arm])
+                n = np.rint(file[3 * arm * STRIDE + i] - rule.counts[0, arm])
+                plays[arm] += n
+                if final.shape[2] > 0:
+                    final[0, arm, first + i] = n
+                    final[1, arm, first + i] = sums[2 * arm * STRIDE + i] - rule.counts[1, arm]
     return DONE

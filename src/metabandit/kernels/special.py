@@ -39,7 +39,7 @@ def _ln_positive(x):
 
 
 @lane
-def _exp_bounded(x):
+def exp_bounded(x):
     """exp x for -87 <= x <= 88: x = k ln 2 + y with |y| <= ln(2)/2, and a polynomial for exp y."""
     k = np.floor(x * f32(1.4426950408889634) + f32(0.5))
     y = (x - k * _LN2_HIGH) - k * _LN2_LOW
@@ -61,7 +61,7 @@ def ln32(x):
 @lane
 def exp32(x):
     """exp x for float32; 0 below -87, infinite above 88."""
-    value = _exp_bounded(min(max(x, f32(-87)), f32(88)))
+    value = exp_bounded(min(max(x, f32(-87)), f32(88)))
     value = value if x <= f32(88) else f32(np.inf)
     value = value if x >= f32(-87) else f32(0)
     return value if x == x else x
@@ -133,7 +133,7 @@ def _kl_step(mean, bound, y, ln_mean, ln_rest):
     for i in range(y.shape[0]):
         m = mean[i]
         b = max(bound[i], f32(1e-12))
-        q = f32(1) - _exp_bounded(y[i])
+        q = f32(1) - exp_bounded(y[i])
         rest = (f32(1) - m) * (ln_rest[i] - y[i])
         divergence = max(m * (ln_mean[i] - _ln_positive(max(q, f32(1e-30)))) + rest, f32(0))
         step = f32(2) * (divergence - np.sqrt(b * divergence)) * q / max(q - m, f32(1e-7))
@@ -145,7 +145,7 @@ def _kl_step(mean, bound, y, ln_mean, ln_rest):
 def _kl_finish(mean, bound, y):
     for i in range(y.shape[0]):
         m = mean[i]
-        value = max(f32(1) - _exp_bounded(min(y[i], f32(0))), m)
+        value = max(f32(1) - exp_bounded(min(y[i], f32(0))), m)
         # Pinsker's inequality, which is sharp where small bounds leave only rounding.
         value = min(value, m + np.sqrt(f32(0.5) * max(bound[i], f32(0))))
         value = value if m < f32(1) else f32(1)

@@ -159,6 +159,9 @@ class Judge:
                 seed=seed,
                 threads=self.threads,
                 simple=self.objective.simple,
+                posterior=self.objective.name == "regret"
+                and self.runs == 1
+                and montecarlo.has_posterior(self.prior),
             )
         if self.reference is not None:
             self.reference_regret = regret[-1]

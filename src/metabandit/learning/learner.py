@@ -5,14 +5,14 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, nearest
 from ..evaluation import Comparison, Evaluation, evaluate, exact, montecarlo
-from ..policies import Policy, Start, optimal, policy
+from ..policies import Optimum, Policy, Start, optimal, policy
 from ..policies.file import Measured, Origin, PolicyFile, Power, read_file
 from ..policies.induction import states
 from ..policies.optimum import has_optimum
@@ -96,7 +96,7 @@ def _initial(given: str | Path | Mapping[str, float] | None) -> dict[str, float]
     return dict(content.parameters)
 
 
-def _floor(prior: Prior, horizon: int, threads: int) -> float | None:
+def _floor(prior: Prior, horizon: int, threads: int) -> Optimum | None:
     """The Bayes-optimal regret, where it takes a minute at most."""
     if not has_optimum(prior):
         return None
@@ -104,7 +104,7 @@ def _floor(prior: Prior, horizon: int, threads: int) -> float | None:
     if states(prior.arms, horizon) / rate > _PATIENCE:
         return None
     try:
-        return optimal(prior, horizon, threads=threads).regret
+        return optimal(prior, horizon, threads=threads)
     except InputError:  # more memory than there is
         return None
 
@@ -170,7 +170,7 @@ def _measure(
     options: dict[str, Any] = {"seed": seed, "threads": plan.threads, "announce": announce}
     if possible and cheap:
         comparison = evaluate(everyone, prior, horizon, method="exact", **options)
-        return comparison, comparison[0]
+        return replace(comparison, floor=plan.floor), comparison[0]
     comparison = evaluate(
         everyone,
         prior,
@@ -180,6 +180,7 @@ def _measure(
         floor=False,
         **options,
     )
+    comparison = replace(comparison, floor=plan.floor)
     alone = [(chosen, chosen.plan(prior, horizon))]
     if exact.obstacle(prior, alone, horizon) is None and exact.cost(prior, horizon) <= _PATIENCE:
         try:
@@ -283,7 +284,7 @@ def learn(
         elif method != "simulated" and not exact.is_compiled(prior.arms):
             announce("compiling the exact evaluation for this machine, once (about 20 s) ...")
     floor = _floor(prior, plan.horizon, plan.threads)
-    plan = Plan(**{**plan.__dict__, "floor": floor})
+    plan = replace(plan, floor=floor)
     settings = _settings(plan)
     trace = Trace(settings, None if target is None else trace_path(target), resume=resume)
     search = Search(plan, trace)
@@ -399,7 +400,7 @@ def _finish(
     try:
         space, coordinates = search.pick()
         # The policy as its file has it, so that what is measured is what is kept.
-        chosen = space.describe(coordinates).policy(space.name)
+        chosen = space.describe(coordinates).policy(space.label(coordinates))
         comparison, evaluation = _measure(plan, chosen, announce)
         value = _objective_value(plan, space, chosen)
     except KeyboardInterrupt:
@@ -423,20 +424,20 @@ def _finish(
             generations=search.generation,
             evaluations=search.evaluations,
             regret=None if evaluation is None else _measured(evaluation, comparison),
-            floor=plan.floor,
+            floor=None if plan.floor is None else plan.floor.regret,
             versions=_versions(),
         ),
     )
     if target is not None:
         file.write(target)
     return Learned(
-        policy=content.policy(space.name),
+        policy=content.policy(space.label(coordinates)),
         parameters={name: values[name] for name in learned},
         file=file,
         comparison=comparison,
         evaluation=evaluation,
         objective=value,
-        floor=plan.floor,
+        floor=None if plan.floor is None else plan.floor.regret,
         stopped=stopped,
         trace=search.trace.records,
         seconds=time.monotonic() - began,

@@ -18,7 +18,7 @@ from ..errors import InputError
 from ..evaluation import exact
 from ..expressions import operators
 from ..families import BETA, Array
-from ..policies import Policy
+from ..policies import Optimum, Policy
 from ..priors import Prior, Table
 from .judges import Judge, Judgement
 from .objectives import Objective
@@ -62,7 +62,7 @@ class Plan:
     generations: int | None
     time_limit: float | None
     threads: int
-    floor: float | None
+    floor: Optimum | None
 
 
 @dataclass(frozen=True)
@@ -71,10 +71,12 @@ class Generation:
 
     number: int
     best: float
+    noise: float
     space: str
     horizon: int
     problems: int
     share: float
+    above_floor: float | None
     record: dict[str, Any]
 
 
@@ -288,7 +290,7 @@ class Search:
         if not known or plan.objective.name != "regret" or stage.best is None:
             return False
         assert plan.floor is not None
-        return stage.best[0] <= plan.floor * (1.0 + _REACHED)
+        return stage.best[0] <= plan.floor.regret * (1.0 + _REACHED)
 
     def _record(
         self, stage: Stage, number: int, candidates: Array, judgement: Judgement
@@ -317,18 +319,27 @@ class Search:
     def _report(
         self, stage: Stage, number: int, judgement: Judgement, record: dict[str, Any], share: float
     ) -> Generation:
-        best = float(judgement.values.min())
-        if not stage.judge.noisy and stage.best is not None:
-            best = stage.best[0]
+        if stage.judge.noisy:
+            # The best of noisy values is lucky; the better half on average is not.
+            better = np.sort(judgement.values)[: max(1, len(judgement.values) // 2)]
+            best = float(better.mean())
+        else:
+            best = math.inf if stage.best is None else stage.best[0]
         shares = [item.share for item in self.stages]
         done = sum(shares[:number]) + shares[number] * share
+        floor = self.plan.floor
+        above = None
+        if floor is not None and stage.last and self.plan.objective.name == "regret":
+            above = best / floor.regret - 1.0
         return Generation(
             self.generation,
             best,
+            judgement.noise,
             stage.space.name,
             stage.horizon,
             judgement.problems,
             done / sum(shares),
+            above,
             record,
         )
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..errors import InputError, nearest
-from ..expressions import VARIABLES, Name, Tree, names, parse, text, variables
+from ..expressions import VARIABLES, Name, Tree, bind, names, parse, text, variables
 from ..families import Array
 from ..policies import CATALOGUE, Entry, IndexPolicy, Policy, Start
 from ..policies.file import Catalogued, Expression, Power, StartSpec
@@ -28,7 +28,7 @@ from ..policies.power import (
 )
 from ..policies.start import PRIOR_COUNTS
 from ..priors import Prior
-from ..settings import check_keys, read_number, read_settings
+from ..settings import check_keys, read_number, read_settings, write_number
 
 LEARN = "learn"
 _LEARNED_START = f"{PRIOR_COUNTS}:{LEARN}"
@@ -144,6 +144,21 @@ class Space:
             assert self.tree is not None
             formula = text(self.tree)
         return Expression(expression=formula, parameters=values, start=StartSpec.of(start))
+
+    def label(self, coordinates: Array) -> str:
+        """What tables call the candidate: short, with rounded numbers."""
+        values = {
+            name: float(f"{value:.4g}") for name, value in self.parameters(coordinates).items()
+        }
+        if self.degree:
+            return f"learned {self.name}"
+        if self.entry is not None:
+            given = ",".join(
+                f"{item.name}={write_number(values[item.name])}" for item in self.entry.parameters
+            )
+            return f"{self.entry.name}:{given}"
+        assert self.tree is not None
+        return text(bind(self.tree, values))
 
     def grow(self, smaller: Space, coordinates: Array) -> Array:
         """Coordinates of this space for a candidate of a smaller one; what is new is zero."""

@@ -1,0 +1,220 @@
+"""`metabandit learn`: the best policy of a space for problems drawn from a prior."""
+
+from __future__ import annotations
+
+import re
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import InputError
+from .display import progress_bar, say, show_json
+from .evaluate import show_comparison
+
+if TYPE_CHECKING:
+    from ..learning import Generation, Learned
+
+
+def _seconds(text: str) -> float:
+    """A time as people write it: 90, 90s, 5m, 1.5h."""
+    match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([smh]?)\s*", text)
+    if match is None or float(match.group(1)) == 0.0:
+        raise InputError(f"a time limit is seconds, or such as 90s, 5m or 1h; not {text!r}")
+    return float(match.group(1)) * {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}[match.group(2)]
+
+
+def _initial(text: str | None) -> str | dict[str, float] | None:
+    """A policy file, or values as in a=1,b=2."""
+    from ..settings import read_number, read_settings
+
+    if text is None or text.endswith(".json"):
+        return text
+    _, settings = read_settings(f"initial:{text}", "initial values")
+    return {key: read_number(value, f"{key} to begin with") for key, value in settings.items()}
+
+
+def learn(
+    space: Annotated[
+        str,
+        typer.Option(
+            help="power-1, power-2, ...; a policy with parameters (see `metabandit policies`), such "
+            "as ucb1, or ucb-v:c=1 to learn zeta only; or an expression in quotes whose unknown names "
+            "are learned, such as 'r + a/(n + b)'."
+        ),
+    ] = "power-1",
+    prior: Annotated[
+        str, typer.Option(help="What problems are like (see `metabandit priors`).")
+    ] = "bernoulli",
+    arms: Annotated[
+        int | None, typer.Option(help="Arms of a problem; 2 if the prior does not say.")
+    ] = None,
+    horizon: Annotated[int, typer.Option(help="Plays of an episode.")] = 100,
+    objective: Annotated[
+        str,
+        typer.Option(
+            help="regret (its mean over problems), wins (against --reference), quantile:q=0.9, "
+            "worst (the largest over problems), or simple (regret of the arm chosen at the end)."
+        ),
+    ] = "regret",
+    reference: Annotated[
+        str | None, typer.Option(help="The policy that the objective wins compares with.")
+    ] = None,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            help="How candidates begin: each-once, prior-counts, such as prior-counts:plays=2,sum=1, "
+            "or prior-counts:learn to learn these numbers too.",
+            show_default="prior-counts if the prior has counts, else each-once",
+        ),
+    ] = None,
+    v1: Annotated[
+        str | None,
+        typer.Option(
+            help="What power-P reads first: h (plays left) or t (plays made).",
+            show_default="h; t in the paper's protocol",
+        ),
+    ] = None,
+    initial: Annotated[
+        str | None,
+        typer.Option(help="Values to begin with, such as a=1,b=0.5, or a policy file."),
+    ] = None,
+    optimizer: Annotated[
+        str | None,
+        typer.Option(
+            help="cma or eda, with settings such as cma:population=24.",
+            show_default="cma; eda in the paper's protocol",
+        ),
+    ] = None,
+    protocol: Annotated[
+        str,
+        typer.Option(
+            help="default, or paper: 100 problems drawn once, 100 runs each, 100 generations, the "
+            "candidate with the lowest value ever observed."
+        ),
+    ] = "default",
+    seed: Annotated[int, typer.Option(help="One seed, one result.")] = 0,
+    effort: Annotated[
+        float, typer.Option(help="How long to search: 2 is twice as long, 0.5 half as long.")
+    ] = 1.0,
+    generations: Annotated[
+        int | None, typer.Option(help="Generations, instead of what the effort allows.")
+    ] = None,
+    time_limit: Annotated[
+        str | None,
+        typer.Option(help="End the search after this time, such as 90s, 5m or 1h."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the policy to this .json file, and the trace of the search beside."
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the run of --out that was stopped.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite what --out names.")] = False,
+    threads: Annotated[int | None, typer.Option(help="All cores by default.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Learn the numbers of a policy for your problems, and show it against the classics and the floor."""
+    from ..learning import learn as run
+    from ..priors import prior as read_prior
+
+    known = read_prior(prior, arms=arms)
+    limit = None if time_limit is None else _seconds(time_limit)
+    values = _initial(initial)
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    # A polite request to end, as batch systems send it, is treated like Ctrl-C.
+    signal.signal(signal.SIGTERM, stop)
+    with progress_bar("learning") as bar:
+
+        def progress(generation: Generation) -> None:
+            bar(generation.share, 1.0, _describe(generation, horizon))
+
+        learned = run(
+            space,
+            known,
+            horizon,
+            objective=objective,
+            reference=reference,
+            start=start,
+            v1=v1,
+            initial=values,
+            optimizer=optimizer,
+            protocol=protocol,
+            seed=seed,
+            effort=effort,
+            generations=generations,
+            time_limit=limit,
+            threads=threads,
+            out=out,
+            resume=resume,
+            force=force,
+            progress=progress,
+            announce=say,
+        )
+    if as_json:
+        show_json(learned.to_dict())
+    else:
+        _show(learned, out, objective)
+    if learned.stopped == "interrupted":
+        raise typer.Exit(130)
+
+
+def _describe(generation: Generation, horizon: int) -> str:
+    """One line on how far the search is."""
+    text = f"generation {generation.number}: {generation.best:.5g}"
+    if generation.noise:
+        text += f" on {generation.problems:,} problems"
+    if generation.above_floor is not None:
+        text += f", {100 * generation.above_floor:.2f} % above the floor"
+    if generation.horizon != horizon:
+        text = f"first for {generation.horizon} plays, {text}"
+    return text
+
+
+def _show(learned: Learned, out: Path | None, objective: str) -> None:
+    origin = learned.file.learned
+    assert origin is not None
+    if learned.comparison is not None:
+        show_comparison(learned.comparison)
+    evaluation = learned.evaluation
+    lines = []
+    if evaluation is not None and learned.comparison is not None:
+        if evaluation is not learned.comparison[0]:
+            above = ""
+            if learned.floor:
+                above = (
+                    f", {100 * (evaluation.mean_regret / learned.floor - 1):.2f} % above the floor"
+                )
+            lines.append(f"regret       {evaluation.mean_regret:.6f} (exact{above})")
+    if objective != "regret" and learned.objective is not None:
+        shown = (
+            f"{100 * (1 - learned.objective):.2f} % of problems won against {origin.reference}"
+            if origin.reference
+            else f"{learned.objective:.6f}"
+        )
+        lines.append(f"{origin.objective:12} {shown} (fresh problems)")
+    label = learned.policy.name
+    lines.append(f"policy       {label}")
+    begin = getattr(learned.policy, "start", None)
+    if begin is not None:
+        lines.append(f"start        {begin}")
+    lines.append(
+        f"search       {origin.generations} generations, {origin.evaluations:,} candidates, "
+        f"{learned.seconds:.0f} s; ended: {learned.stopped}"
+    )
+    if out is not None:
+        from ..learning.trace import trace_path
+
+        lines.append(f"written      {out}, {trace_path(out).name}")
+        lines.append(
+            f"next         metabandit evaluate {out} ucb1-tuned --prior {origin.prior} "
+            f"--arms {origin.arms} --horizon {origin.horizon}"
+        )
+    typer.echo("\n".join(lines))
