@@ -42,8 +42,8 @@ Room.__doc__ = (
 
 def room(arms: int, cells: int) -> Any:
     """Working space; arrays of their own, so that the compiler can tell them apart."""
-    rows = [np.zeros(arms * LANES, f32) for _ in Room._fields[2:]]
-    return Room(np.zeros(arms * cells * LANES, f32), *rows, np.zeros(LANES, f32))
+    sizes = {"density": arms * cells, "product": 1}
+    return Room(**{field: np.zeros(sizes.get(field, arms) * LANES, f32) for field in Room._fields})
 
 
 @jit

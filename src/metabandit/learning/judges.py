@@ -28,8 +28,8 @@ _RUNS = 100
 _FIRST_EPISODES = 20_000
 _MOST_EPISODES = 4_000_000
 # More problems are drawn once the noise is this share of the differences among the better half.
-_NOISE_SHARE = 0.5
-_GROWTH = 1.25
+_NOISE_SHARE = 0.7
+_GROWTH = 1.1
 # Noise is estimated from the objective on this many parts of the problems.
 _PARTS = 8
 

@@ -26,8 +26,8 @@ from .optimizers.base import Task, make_optimizer
 from .spaces import Space
 from .trace import Trace, digest, read_values, write_values
 
-# What a search may take, in plays times arms: some five minutes on one core for a simple index.
-_WORK = 2e11
+# What a search may take, in plays times arms: some minutes on one core for a simple index.
+_WORK = 1.2e11
 # With exact values: judgements for each number to learn.
 _EVALUATIONS = 400
 # A stage that only prepares the next gets this share of both.

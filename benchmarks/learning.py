@@ -1,0 +1,227 @@
+"""What the learner reaches, and how long it takes: each row is one or two commands.
+
+    python benchmarks/learning.py [--rows paper-1-100,wins] [--markdown docs/learning-results.md]
+
+The commands are run as a person runs them, one after the other; times are those of the whole command,
+compilation excluded (a first small run compiles). A row that was done is kept in the JSON file and not
+run again, unless it is named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import metabandit as mb
+
+HERE = Path(__file__).parent
+TABLE = HERE.parent / "tests" / "reference" / "paper_table1.csv"
+TUNED = {
+    "ucb1": "UCB1",
+    "ucb2": "UCB2",
+    "ucb-v": "UCB-V",
+    "kl-ucb": "KL-UCB",
+    "eps_n-greedy": "eps_n-greedy",
+}
+
+
+def learn(options: str, folder: Path | None = None) -> tuple[dict[str, Any], float]:
+    """Run `metabandit learn`; what it printed as JSON, and the seconds it took."""
+    command = [sys.executable, "-m", "metabandit", "learn", *shlex.split(options), "--json"]
+    begun = time.monotonic()
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+    if done.returncode:
+        raise SystemExit(f"metabandit learn {options}\n{done.stderr}")
+    return json.loads(done.stdout), time.monotonic() - begun
+
+
+def regret_row(options: str, limit: float, seconds: float | None = None) -> dict[str, Any]:
+    result, taken = learn(options)
+    measured = result["learned"]["regret"]
+    row = {
+        "command": f"metabandit learn {options}",
+        "reached": f"{measured['mean']:.6g}",
+        "error": measured["standard_error"],
+        "wanted": f"{limit:g} or less",
+        "seconds": round(taken, 1),
+        "within": seconds,
+        "floor": result["learned"].get("floor"),
+    }
+    row["holds"] = measured["mean"] <= limit and (seconds is None or taken <= seconds)
+    return row
+
+
+def tuned_row(name: str, horizon: int) -> dict[str, Any]:
+    with TABLE.open(encoding="utf-8") as file:
+        rows = [
+            row
+            for row in csv.DictReader(file)
+            if row["policy"] == TUNED[name] and row["training_horizon"] == str(horizon)
+        ]
+    paper = float(rows[0][f"bernoulli_{horizon}"])
+    options = f"--space {name} --protocol paper --horizon {horizon}"
+    result, taken = learn(options)
+    measured = result["learned"]["regret"]
+    parameters = result["policy"]["parameters"]
+    return {
+        "command": f"metabandit learn {options}",
+        "reached": f"{measured['mean']:.5g}",
+        "error": measured["standard_error"],
+        "parameters": ", ".join(f"{key}={value:.4g}" for key, value in parameters.items()),
+        "paper_parameters": rows[0]["parameters"],
+        "wanted": f"{paper:g} within 3 %",
+        "seconds": round(taken, 1),
+        "within": None,
+        "holds": abs(measured["mean"] / paper - 1.0) <= 0.03,
+    }
+
+
+def many_arms() -> dict[str, Any]:
+    options = "--space power-1 --arms 10 --horizon 200 --out policy.json"
+    with tempfile.TemporaryDirectory() as name:
+        result, taken = learn(options, Path(name))
+        rivals = ["thompson", "kl-ucb", "ucb1-tuned"]
+        learned = mb.policy(str(Path(name) / "policy.json"))
+        prior = mb.Bernoulli(arms=10)
+        test = mb.evaluate([learned, *rivals], prior, 200, episodes=200_000, seed=12345)
+    apart = [test.difference(position, 0) for position in (1, 2, 3)]
+    return {
+        "command": f"metabandit learn {options}",
+        "reached": f"{test[0].mean_regret:.4f}",
+        "error": test[0].standard_error,
+        "wanted": "below "
+        + ", ".join(f"{item.policy} {item.mean_regret:.2f}" for item in test[1:]),
+        "seconds": round(taken, 1),
+        "within": None,
+        "holds": all(item.interval[0] > 0.0 for item in apart),
+    }
+
+
+def other_family() -> dict[str, Any]:
+    there = "--space power-1 --prior truncated-gaussian --horizon 100 --out gaussian.json"
+    here = "--space power-1 --prior bernoulli --horizon 100 --out bernoulli.json"
+    # The one learned on Bernoulli arms begins as the other does, so that the prior is the difference.
+    again = "--space power-1 --prior bernoulli --start each-once --horizon 100 --out forced.json"
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        taken = sum(learn(options, folder)[1] for options in (there, here, again))
+        made = [
+            mb.policy(str(folder / f"{item}.json")) for item in ("gaussian", "bernoulli", "forced")
+        ]
+        prior = mb.TruncatedGaussian(arms=2)
+        test = mb.evaluate(made, prior, 100, episodes=1_000_000, seed=12345)
+    apart = [test.difference(position, 0) for position in (1, 2)]
+    return {
+        "command": f"metabandit learn {there}; metabandit learn {here}; metabandit learn {again}",
+        "reached": f"{test[0].mean_regret:.4f}",
+        "error": test[0].standard_error,
+        "wanted": f"below those learned on Bernoulli arms: {test[1].mean_regret:.4f} (prior-counts), "
+        f"{test[2].mean_regret:.4f} (each-once)",
+        "seconds": round(taken, 1),
+        "within": None,
+        "holds": all(item.interval[0] > 0.0 for item in apart),
+    }
+
+
+def wins() -> dict[str, Any]:
+    aim = "--space power-1 --horizon 100 --objective wins --reference ucb1-tuned --out wins.json"
+    mean = "--space power-1 --horizon 100 --out mean.json"
+    import numpy as np
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        taken = sum(learn(options, folder)[1] for options in (aim, mean))
+        made = [mb.policy(str(folder / f"{item}.json")) for item in ("wins", "mean")]
+        # Exact on each of 10,000 problems that no learner saw.
+        problems = mb.Table(mb.Bernoulli(arms=2).draw(np.random.default_rng(987), 10_000)[..., 0])
+        test = mb.evaluate([*made, "ucb1-tuned"], problems, 100, method="exact")
+    shares = [test.share_of_wins(position, 2) for position in (0, 1)]
+    return {
+        "command": f"metabandit learn {aim}; metabandit learn {mean}",
+        "reached": f"{100 * shares[0]:.2f} % of problems won",
+        "error": None,
+        "wanted": f"more than {100 * shares[1]:.2f} % (learned on mean regret)",
+        "seconds": round(taken, 1),
+        "within": None,
+        "holds": shares[0] > shares[1],
+    }
+
+
+ROWS: dict[str, Callable[[], dict[str, Any]]] = {
+    "default-10": lambda: regret_row("--space power-1 --horizon 10", 0.64489, 10),
+    "default-100": lambda: regret_row("--space power-1 --horizon 100", 1.75, 180),
+    "paper-1-100": lambda: regret_row(
+        "--space power-1 --protocol paper --horizon 100", 1.84 * 1.03, 40
+    ),
+    "paper-2-100": lambda: regret_row(
+        "--space power-2 --protocol paper --horizon 100", 1.82 * 1.03, 240
+    ),
+    "paper-1-1000": lambda: regret_row(
+        "--space power-1 --protocol paper --horizon 1000", 4.04 * 1.03, 360
+    ),
+    "default-1000": lambda: regret_row("--space power-1 --horizon 1000", 3.75, 600),
+    "once-1-100": lambda: regret_row("--space power-1 --start each-once --horizon 100", 1.81),
+    "once-2-100": lambda: regret_row("--space power-2 --start each-once --horizon 100", 1.80),
+    "ten-arms": many_arms,
+    "gaussian": other_family,
+    "wins": wins,
+    **{
+        f"tuned-{name}-{horizon}": lambda name=name, horizon=horizon: tuned_row(name, horizon)
+        for horizon in (10, 100, 1000)
+        for name in TUNED
+    },
+}
+
+
+def markdown(results: dict[str, dict[str, Any]]) -> str:
+    lines = [
+        "| command | reached | wanted | seconds | at most |",
+        "| --- | ---: | --- | ---: | ---: |",
+    ]
+    for row in results.values():
+        commands = "<br>".join(f"`{item}`" for item in row["command"].split("; "))
+        error = f" ± {1.96 * row['error']:.2g}" if row["error"] else ""
+        extra = f" ({row['parameters']})" if "parameters" in row else ""
+        missed = "" if row["holds"] else " **missed**"
+        paper = f" ({row['paper_parameters']})" if "paper_parameters" in row else ""
+        lines.append(
+            f"| {commands} | {row['reached']}{error}{extra}{missed} | {row['wanted']}{paper} "
+            f"| {row['seconds']:.0f} | {row['within'] or ''} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", help="names with commas between; all that are missing by default")
+    parser.add_argument("--json", type=Path, default=HERE / "learning.json")
+    parser.add_argument("--markdown", type=Path, help="also write the table to this file")
+    options = parser.parse_args()
+    results = json.loads(options.json.read_text("utf-8")) if options.json.exists() else {}
+    wanted = (
+        options.rows.split(",") if options.rows else [row for row in ROWS if row not in results]
+    )
+    if wanted:
+        learn("--space power-1 --horizon 5 --generations 2")
+        learn("--space power-1 --horizon 5 --generations 2 --protocol paper")
+    for name in wanted:
+        results[name] = ROWS[name]()
+        results = {row: results[row] for row in ROWS if row in results}
+        options.json.write_text(json.dumps(results, indent=2) + "\n", "utf-8")
+        row = results[name]
+        print(name, row["reached"], row["wanted"], row["seconds"], row["holds"], flush=True)
+    if options.markdown is not None:
+        options.markdown.write_text(markdown(results), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
