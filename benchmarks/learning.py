@@ -88,7 +88,7 @@ def tuned_row(name: str, horizon: int) -> dict[str, Any]:
 def many_arms() -> dict[str, Any]:
     options = "--space power-1 --arms 10 --horizon 200 --out policy.json"
     with tempfile.TemporaryDirectory() as name:
-        result, taken = learn(options, Path(name))
+        _, taken = learn(options, Path(name))
         rivals = ["thompson", "kl-ucb", "ucb1-tuned"]
         learned = mb.policy(str(Path(name) / "policy.json"))
         prior = mb.Bernoulli(arms=10)

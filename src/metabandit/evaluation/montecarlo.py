@@ -183,7 +183,7 @@ class _Simulation:
             program,
             self.draw,
             decide,
-            self.kernel.workspace(problems, rule, program, self.lanes),
+            self._workspace(problems, rule, program),
             self.checkpoints,
             regret,
             final,
@@ -193,6 +193,15 @@ class _Simulation:
         if status != self.kernel.DONE:
             name = self.policies[position].name
             self._refuse(status, name, fault.tolist(), uses_s=program.uses_s)
+
+    def _workspace(self, problems: Any, rule: Any, program: Any) -> Any:
+        """Room for a simulation; candidates with the same program use it one after the other."""
+        key = (program.registers, rule.memory)
+        known = getattr(self.local, "workspace", None)
+        if known is None or known[0] != key:
+            made = self.kernel.workspace(problems, rule, program, self.lanes)
+            known = self.local.workspace = (key, made)
+        return known[1]._replace(scalars=program.scalars.copy())
 
     def problems(self, first: int, last: int) -> Any:
         """The problems first, ..., last - 1 as the kernel takes them."""

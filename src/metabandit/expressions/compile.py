@@ -10,7 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from ..kernels.opcodes import COPY, LANE_VARIABLES, REDUCE, SCRATCH, STEP_VARIABLES, WIDTH
+from ..kernels.opcodes import (
+    COPY,
+    INVERT_SQRT,
+    LANE_VARIABLES,
+    REDUCE,
+    SCRATCH,
+    STEP_VARIABLES,
+    WIDTH,
+)
 from .operators import OPERATORS, polynomial_degree
 from .tree import Apply, Constant, Name, Tree
 
@@ -88,8 +96,12 @@ class _Compiler:
         if tree.operator == "power" and tree.operands[1] == Constant(2.0):
             # A square is a product, also of negative numbers.
             tree = Apply("multiply", (tree.operands[0], tree.operands[0]))
-        operands = [self.visit(operand) for operand in tree.operands]
         opcode = OPERATORS[tree.operator].opcode
+        inner = tree.operands[0]
+        if tree.operator == "invert" and isinstance(inner, Apply) and inner.operator == "sqrt":
+            opcode = INVERT_SQRT  # two operations in one pass
+            tree = inner
+        operands = [self.visit(operand) for operand in tree.operands]
         if all(operand.scalar for operand in operands):
             target = self.number(0.0)
             places = [operand.where for operand in operands] + [0, 0]

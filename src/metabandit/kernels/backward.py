@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import jit
+from .jit import allocating_jit, jit
 from .pairs import pair
 
 DONE = 0
@@ -58,7 +58,7 @@ def _second(row, chance, out):
         out[i] = row[i] + chance[i] * (1.0 + row[i + 1] - row[i])
 
 
-@jit
+@allocating_jit
 def step_two(m, low, high, value, offset, stride, chance, mirror, edge, keep, cuts):
     """The values of blocks low, ..., high - 1 after m plays, in place of those after m + 1.
 
@@ -101,7 +101,7 @@ def step_two(m, low, high, value, offset, stride, chance, mirror, edge, keep, cu
     return DONE
 
 
-@jit
+@allocating_jit
 def run_two(first, last, value, offset, stride, chance, mirror, keep, cuts):
     """All steps from `last` plays back to `first`, as one part."""
     nothing = np.empty(0)

@@ -35,11 +35,10 @@ def choose_of_two(file, row, keys, step, chosen, lanes):
     return wrong == u32(0)
 
 
-@jit
-def _row_of(file, row, arm, arms, lanes):
-    """The index row of an arm; arms beyond the last repeat it, which changes no maximum."""
-    start = (row + min(arm, arms - 1)) * STRIDE
-    return file[start : start + lanes]
+@lane
+def _start_of(row, arm, arms):
+    """Where the index row of an arm begins; arms beyond the last repeat it, which changes no maximum."""
+    return (row + min(arm, arms - 1)) * STRIDE
 
 
 @jit
@@ -93,18 +92,18 @@ def choose(file, row, arms, work, step, lanes):
     low[:] = NO_ARM
     chosen[:] = u32(0)
     for arm in range(0, arms, 4):
-        a = _row_of(file, row, arm, arms, lanes)
-        b = _row_of(file, row, arm + 1, arms, lanes)
-        c = _row_of(file, row, arm + 2, arms, lanes)
-        d = _row_of(file, row, arm + 3, arms, lanes)
+        a = file[_start_of(row, arm, arms) :][:lanes]
+        b = file[_start_of(row, arm + 1, arms) :][:lanes]
+        c = file[_start_of(row, arm + 2, arms) :][:lanes]
+        d = file[_start_of(row, arm + 3, arms) :][:lanes]
         _largest(a, b, c, d, best, check)
     if not _all_zero(check):
         return False
     for arm in range(0, arms, 4):
-        a = _row_of(file, row, arm, arms, lanes)
-        b = _row_of(file, row, arm + 1, arms, lanes)
-        c = _row_of(file, row, arm + 2, arms, lanes)
-        d = _row_of(file, row, arm + 3, arms, lanes)
+        a = file[_start_of(row, arm, arms) :][:lanes]
+        b = file[_start_of(row, arm + 1, arms) :][:lanes]
+        c = file[_start_of(row, arm + 2, arms) :][:lanes]
+        d = file[_start_of(row, arm + 3, arms) :][:lanes]
         _ends(a, b, c, d, u32(arm), u32(arms - 1), best, low, chosen)
     for i in range(lanes):
         if low[i] != chosen[i]:

@@ -16,7 +16,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from .jit import jit
+from .jit import allocating_jit, jit
 from .pairs import TIE, fill_indices, mark_ties, pair
 
 BY_INDEX = 0
@@ -421,7 +421,7 @@ def recommended(m, slice, means):
     return total
 
 
-@jit
+@allocating_jit
 def run_two(first, last, horizon, plays, slice, choice, program, tables, finite, room, fault):
     """All steps from `first` to `last` plays as one part; `finite` is about indices without t."""
     nothing = np.zeros(0, np.int64)

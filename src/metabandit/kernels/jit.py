@@ -46,8 +46,18 @@ _FLAGS: dict[str, Any] = {
 }
 
 
+# Kernels get their arrays from Python and slice them at every turn. Counting references to the slices
+# would cost as much as the work on short rows; without the counting a kernel cannot make arrays.
+_NO_COUNTING: dict[str, Any] = {"_nrt": False}
+
+
 def jit(function: Any) -> Any:
-    """Compile `function` at its first call and keep the result on disk."""
+    """Compile `function`, which makes no arrays, at its first call and keep the result on disk."""
+    return numba.jit(function, cache=True, **_FLAGS, **_NO_COUNTING)
+
+
+def allocating_jit(function: Any) -> Any:
+    """The same for a function that makes arrays."""
     return numba.jit(function, cache=True, **_FLAGS)
 
 
@@ -56,7 +66,7 @@ def lane(function: Any) -> Any:
 
     LLVM keeps larger functions as calls, and a loop with a call in it is not vectorised.
     """
-    return numba.jit(function, cache=True, forceinline=True, **_FLAGS)
+    return numba.jit(function, cache=True, forceinline=True, **_FLAGS, **_NO_COUNTING)
 
 
 _POINTERS: list[Callable[[], Any]] = []

@@ -124,6 +124,13 @@ def _invert(a, out):
 
 
 @jit
+def _invert_sqrt(a, out):
+    one = out.dtype.type(1)
+    for i in range(out.shape[0]):
+        out[i] = one / np.sqrt(a[i])
+
+
+@jit
 def _power(a, b, out):
     one = out.dtype.type(1)
     zero = out.dtype.type(0)
@@ -267,6 +274,8 @@ def run_lanes(code, scalars, file, arm, registers, out, stride, lanes, scratch):
             _sqrt(a, o)
         elif operation == op.INVERT:
             _invert(a, o)
+        elif operation == op.INVERT_SQRT:
+            _invert_sqrt(a, o)
         elif operation == op.LN:
             _ln(a, o)
         elif operation == op.MINIMUM:
@@ -338,6 +347,8 @@ def run_step(code, scalars):
             value = np.sqrt(a)
         elif operation == op.INVERT:
             value = 1.0 / a
+        elif operation == op.INVERT_SQRT:
+            value = 1.0 / np.sqrt(a)
         elif operation == op.LN:
             value = np.log(a)
         elif operation == op.MINIMUM:

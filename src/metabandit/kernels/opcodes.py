@@ -21,6 +21,8 @@ BETA_QUANTILE = 15
 REDUCE = 16
 POLYNOMIAL = 17
 
+INVERT_SQRT = 18
+
 # Numbers an instruction: operation, target, three operands, first coefficient, degree.
 WIDTH = 7
 

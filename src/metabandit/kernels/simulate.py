@@ -359,6 +359,9 @@ def simulate(
                 return REWARD_NOT_POSSIBLE
             if two and simple:
                 update_two_binary(file, sums, reward, chosen, lanes)
+                if not program.varies:
+                    for row in range(3):
+                        copy_of_two(file, row, 6 + row, chosen, lanes)
             elif two:
                 if program.uses_s and not problems.binary:
                     copy_of_two(file, 1, 8, chosen, lanes)

@@ -39,7 +39,7 @@ def update_two(file, sums, reward, chosen, lanes):
 def update_two_binary(file, sums, reward, chosen, lanes):
     """Two arms, rewards of 0 and 1: the same, and the standard deviation, which follows from the mean.
 
-    The slot of the arm just played gets all three.
+    Its row in the slot of the arm just played is left to `copy_of_two`, as those of n and r are.
     """
     for i in range(lanes):
         one = f32(i32(chosen[i]))
@@ -62,14 +62,11 @@ def update_two_binary(file, sums, reward, chosen, lanes):
         file[4 * STRIDE + i] = blend(file[4 * STRIDE + i], r, mask)
         file[2 * STRIDE + i] = blend(spread, file[2 * STRIDE + i], mask)
         file[5 * STRIDE + i] = blend(file[5 * STRIDE + i], spread, mask)
-        file[6 * STRIDE + i] = n
-        file[7 * STRIDE + i] = r
-        file[8 * STRIDE + i] = spread
 
 
 @jit
 def copy_of_two(file, row, target, chosen, lanes):
-    """Two arms: a statistic (0: n, 1: r) of the arm that each lane plays, to another row."""
+    """Two arms: a statistic (0: n, 1: r, 2: s) of the arm that each lane plays, to another row."""
     first = file[row * STRIDE : row * STRIDE + lanes]
     second = file[(3 + row) * STRIDE : (3 + row) * STRIDE + lanes]
     copy = file[target * STRIDE : target * STRIDE + lanes]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .forward import DONE, MOST_PLAYS, TINY, play_first, report
-from .jit import jit
+from .jit import allocating_jit, jit
 from .pairs import TIE, pair
 
 # The rows of `room`, one flat array, as in forward.py: what plays arm 1, 2 and 3.
@@ -104,7 +104,7 @@ def _is_zero(row):
     return wrong == 0
 
 
-@jit
+@allocating_jit
 def step_forward(
     m, weight, offset, after, after_offset, chance, choice, tables, finite, room, fault
 ):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -119,14 +120,21 @@ class Space:
         squares = total if deviation is None else plays * (mean**2 + deviation**2)
         return Start(PRIOR_COUNTS, plays, total, squares)
 
-    def policy(self, coordinates: Array, name: str | None = None) -> Policy:
+    def policy(self, coordinates: Array) -> Policy:
         """The candidate at these coordinates; InputError if there is none."""
         values = self.parameters(coordinates)
         start = self._start(values)
         if self.entry is not None:
-            return self.entry.make(values, start, name or self.name)
+            return self.entry.make(values, start, self.name)
+        assert start is not None
+        return self._template.with_parameters(values, start)
+
+    @cached_property
+    def _template(self) -> IndexPolicy:
         assert self.tree is not None
-        return IndexPolicy(self.tree, parameters=values, start=start, name=name or self.name)
+        values = self.parameters(self.center)
+        self._start(values)
+        return IndexPolicy(self.tree, parameters=values, name=self.name)
 
     def describe(self, coordinates: Array) -> Expression | Power | Catalogued:
         """The candidate as a policy file holds it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -133,6 +134,16 @@ class IndexPolicy(Policy):
         self.start = Start.read(start)
         self.start_given = start is not None
         self.name = name or text(expression)
+
+    def with_parameters(self, values: Mapping[str, float], start: Start) -> IndexPolicy:
+        """The same index with other values for its parameters, and its own start."""
+        other = copy(self)
+        other.parameters = {
+            key: read_number(values[key], f"the parameter {key}") for key in self.parameters
+        }
+        other.start = start
+        other.start_given = True
+        return other
 
     @property
     def bound(self) -> Tree:
