@@ -7,6 +7,7 @@ move.
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 from functools import cache
@@ -81,6 +82,16 @@ def kl_upper(mean: float, bound: float) -> float:
     return low
 
 
+def polynomial(values: list[float], weights: list[float]) -> float:
+    """The sum of all weights times products of powers of the four values."""
+    degree = round(len(weights) ** 0.25) - 1
+    exponents = itertools.product(range(degree + 1), repeat=4)
+    return sum(
+        weight * math.prod(value**power for value, power in zip(values, powers, strict=True))
+        for weight, powers in zip(weights, exponents, strict=True)
+    )
+
+
 def _apply(name: str, values: list[float]) -> float:
     x = values[0]
     y = values[-1]
@@ -106,6 +117,7 @@ def _apply(name: str, values: list[float]) -> float:
             "abs": lambda: abs(x64),
             "kl_upper": lambda: kl_upper(x, y),
             "beta_quantile": lambda: special.betaincinv(values[1], values[2], values[0]),
+            "polynomial": lambda: polynomial(values[:4], values[4:]),
         }
         return float(table[name]())
 
@@ -432,3 +444,80 @@ def gittins_index(n: int, s: int, left: int, alpha: float, beta: float) -> float
         middle = 0.5 * (low + high)
         low, high = (middle, high) if gain(middle) > 0 else (low, middle)
     return low
+
+
+# Learning ------------------------------------------------------------------------------------
+
+
+def eda(objective, center, generations: int, seed: int):
+    """The paper's Algorithm 2, one number at a time: every generation's mean and variance, and the best."""
+    d = len(center)
+    size = max(8 * d, 40)
+    best = size // 4
+    rng = np.random.default_rng(seed)
+    mean, variance = list(center), [1.0] * d
+    history, lowest = [], (math.inf, None)
+    for _ in range(generations):
+        population = []
+        for _ in range(size):
+            theta = [mean[p] + math.sqrt(variance[p]) * rng.standard_normal() for p in range(d)]
+            score = objective(theta)
+            population.append((score, theta))
+            lowest = min(lowest, (score, theta), key=lambda item: item[0])
+        population.sort(key=lambda item: item[0])
+        chosen = [theta for _, theta in population[:best]]
+        for p in range(d):
+            mean[p] = sum(theta[p] for theta in chosen) / best
+            variance[p] = sum((theta[p] - mean[p]) ** 2 for theta in chosen) / best
+        history.append((list(mean), list(variance)))
+    return history, lowest
+
+
+def expected_gap_regret(alpha, beta, plays, wins) -> float:
+    """The sum over arms of plays times E[best mean - mean], given what was seen, by a fine grid."""
+    angle = (np.arange(100_000) + 0.5) / 100_000 * math.pi / 2
+    x, weight = np.sin(angle) ** 2, np.sin(2 * angle) * math.pi / 2 / 100_000
+    below = [
+        special.betainc(a + s, b + n - s, x)
+        for a, b, n, s in zip(alpha, beta, plays, wins, strict=True)
+    ]
+    all_below = np.prod(below, axis=0)
+    return sum(
+        n * float(((own - all_below) * weight).sum()) for n, own in zip(plays, below, strict=True)
+    )
+
+
+def simple_regret(shares, chance, expected_best, counts, horizon: int, each_once: bool):
+    """E[best mean] - E[mean of the arm with the best mean after all plays], by recursion."""
+    arms = counts.shape[1]
+
+    def at_the_end(plays, wins):
+        means = [
+            (float(counts[1, arm]) + wins[arm]) / (float(counts[0, arm]) + plays[arm])
+            if counts[0, arm] + plays[arm] > 0
+            else -math.inf
+            for arm in range(arms)
+        ]
+        top = max(means)
+        tied = [arm for arm in range(arms) if abs(means[arm] - top) < 1e-12]
+        return sum(float(chance(arm, plays[arm], wins[arm])) for arm in tied) / len(tied)
+
+    @cache
+    def value(plays, wins):
+        made = sum(plays)
+        if made == horizon:
+            return at_the_end(plays, wins)
+        if each_once and made < arms:
+            share = [float(arm == made) for arm in range(arms)]
+        else:
+            share = [float(item) for item in shares(plays, wins)]
+        total = 0.0
+        for arm in range(arms):
+            if share[arm]:
+                p = float(chance(arm, plays[arm], wins[arm]))
+                more = tuple(n + (k == arm) for k, n in enumerate(plays))
+                won = tuple(s + (k == arm) for k, s in enumerate(wins))
+                total += share[arm] * (p * value(more, won) + (1 - p) * value(more, wins))
+        return total
+
+    return expected_best - value((0,) * arms, (0,) * arms)

@@ -2,8 +2,10 @@
 
 import json
 import re
+import signal
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -158,6 +160,116 @@ def test_optimal(tmp_path):
     assert three["regret"] == pytest.approx(2.282659, abs=1e-6)
 
 
+LEARN = "learn | --space | r + a/(n + b) | --horizon | 20 | --generations | 6"
+
+
+def test_learn_prints_a_table_and_writes_a_policy(tmp_path):
+    printed = answer(LEARN + "| --out | policy.json", tmp_path)
+    cells = rows(printed.split("\n\n")[0])
+    assert cells[0][0].startswith("r + ")
+    assert cells[-1][0] == "Bayes-optimal"
+    assert {"ucb1", "ucb1-tuned", "kl-ucb", "thompson"} <= {row[0] for row in cells}
+    assert "6 generations" in printed
+    assert "policy.json, policy.trace.jsonl" in printed
+    assert "\x1b" not in printed
+    again = answer("evaluate | policy.json | ucb1-tuned | --horizon | 20", tmp_path)
+    assert rows(again)[0][:2] == ["policy.json", cells[0][1]]
+    lines = (tmp_path / "policy.trace.jsonl").read_text("utf-8").splitlines()
+    assert [json.loads(line).get("generation") for line in lines] == [None, *range(6)]
+    settings = json.loads(lines[0])["settings"]
+    assert settings["space"] == "r + a/(n + b)"
+
+
+def test_learn_prints_json(tmp_path):
+    result = json.loads(answer(LEARN + "| --json", tmp_path))
+    assert result["format"] == "metabandit policy"
+    assert set(result["policy"]["parameters"]) == {"a", "b"}
+    assert result["learned"]["regret"]["method"] == "exact"
+    assert [item["policy"] for item in result["comparison"]["policies"]][1:] == [
+        "ucb1",
+        "ucb1-tuned",
+        "kl-ucb",
+        "thompson",
+    ]
+    assert list(tmp_path.iterdir()) == [], "nothing is written without --out"
+    wins = json.loads(
+        answer(LEARN + "| --json | --objective | wins | --reference | ucb1-tuned", tmp_path)
+    )
+    assert 0.0 < wins["objective"] < 0.5
+
+
+LONG = """learn | --space | power-1 | --horizon | 60 | --generations | 40 | --seed | 7 | --out"""
+
+
+def begin(command, directory):
+    """Start a command without waiting for its end."""
+    arguments = [item.strip() for item in command.split("|")]
+    return subprocess.Popen(
+        [sys.executable, "-m", "metabandit", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=directory,
+    )
+
+
+def wait_for_generations(trace, count, process):
+    """Until so many generations are on record."""
+    for _ in range(1200):
+        if trace.exists() and trace.read_text("utf-8").count("\n") > count:
+            return
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.05)
+    raise AssertionError("no generation was recorded within a minute")
+
+
+def test_a_killed_run_is_resumed_bit_for_bit(tmp_path):
+    answer(f"{LONG} | whole.json", tmp_path)
+    whole = (tmp_path / "whole.json").read_bytes()
+    for kills, threads in ((1, 2), (2, 1)):
+        out = f"killed{kills}.json"
+        command = f"{LONG} | {out} | --threads | {threads}"
+        for attempt in range(kills):
+            process = begin(command + ("| --resume" if attempt else ""), tmp_path)
+            trace = tmp_path / f"killed{kills}.trace.jsonl"
+            wait_for_generations(trace, 5 + 12 * attempt, process)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        assert not (tmp_path / out).exists()
+        refused = run(command, tmp_path)
+        assert refused.returncode == 2
+        assert "--resume" in refused.stderr
+        answer(f"{command} | --resume", tmp_path)
+        assert (tmp_path / out).read_bytes() == whole
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_an_interrupted_run_writes_the_best_so_far(tmp_path, name):
+    command = "learn | --space | power-1 | --horizon | 80 | --effort | 50 | --out | policy.json"
+    process = begin(command, tmp_path)
+    wait_for_generations(tmp_path / "policy.trace.jsonl", 3, process)
+    process.send_signal(getattr(signal, name))
+    printed, errors = process.communicate(timeout=120)
+    assert process.returncode == 130, errors
+    assert "Traceback" not in errors
+    assert "ended: interrupted" in printed
+    content = json.loads((tmp_path / "policy.json").read_text("utf-8"))
+    assert content["learned"]["stopped"] == "interrupted"
+    assert content["learned"]["regret"]["mean"] > 1.0
+    answer("evaluate | policy.json | --horizon | 80", tmp_path)
+
+
+def test_learn_overwrites_nothing(tmp_path):
+    answer(LEARN + "| --out | policy.json", tmp_path)
+    before = (tmp_path / "policy.json").read_bytes()
+    done = run(LEARN + "| --seed | 5 | --out | policy.json", tmp_path)
+    assert done.returncode == 2
+    assert "--force" in done.stderr
+    assert (tmp_path / "policy.json").read_bytes() == before
+    answer(LEARN + "| --seed | 5 | --out | policy.json | --force", tmp_path)
+    assert (tmp_path / "policy.json").read_bytes() != before
+
+
 def test_policies(tmp_path):
     listed = json.loads(answer("policies | --json", tmp_path))
     assert [item["name"] for item in listed] == list(CATALOGUE)
@@ -182,7 +294,7 @@ def test_priors(tmp_path):
 def test_version_and_help(tmp_path):
     assert answer("--version", tmp_path).strip() == metabandit.__version__
     printed = answer("--help", tmp_path)
-    assert all(command in printed for command in ("evaluate", "policies", "priors"))
+    assert all(command in printed for command in ("evaluate", "learn", "policies", "priors"))
     printed = answer("evaluate | --help", tmp_path)
     assert all(option in printed for option in ("--prior", "--horizon", "--episodes", "--json"))
 
@@ -194,6 +306,9 @@ FILES = {
     "words.csv": "0.1,0.2\n0.3,high\n",
     "good.csv": "0.1,0.2,0.3\n",
     "broken.npz": "nothing",
+    "broken.json": '{"format": "metabandit policy", "version": 1, "policy": {}}',
+    "newer.json": '{"format": "metabandit policy", "version": 99}',
+    "half.json": '{"format": "metabandit pol',
 }
 # Commands are `evaluate` unless they begin with another one.
 BAD = [
@@ -243,6 +358,32 @@ BAD = [
     ("gittins | --prior | gaussian", ["gittins", "[0, 1]"]),
     ("broken.npz", ["broken.npz", "no policy"]),
     ("nowhere.npz", ["nowhere.npz", "does not exist"]),
+    ("broken.json", ["broken.json is damaged", "policy"]),
+    ("newer.json", ["newer.json has version 99", "Update"]),
+    ("half.json", ["half.json is damaged", "not valid JSON"]),
+    ("> learn | --space | ucb1-tuned", ["ucb1-tuned", "no parameters", "nothing to learn"]),
+    ("> learn | --space | r + 1/n", ["r + 1/n", "no free parameter", "'r + a/(n + b)'"]),
+    ("> learn | --space | power1", ["'power1'", "power-1"]),
+    ("> learn | --space | power-7", ["1 to 4", "'7'"]),
+    ("> learn | --space | r + a/n | --initial | n=2", ["n is a variable", "plays of the arm"]),
+    ("> learn | --space | r + a/n | --initial | c=2", ["no parameter 'c'", "known: a"]),
+    ("> learn | --space | r + a/n | --initial | nowhere.json", ["nowhere.json", "does not exist"]),
+    ("> learn | --objective | wins", ["wins", "--reference ucb1-tuned"]),
+    ("> learn | --objective | best", ["'best'", "known:"]),
+    ("> learn | --reference | ucb1", ["reference", "wins"]),
+    ("> learn | --optimizer | sgd", ["'sgd'", "cma"]),
+    ("> learn | --protocol | papers", ["'papers'", "did you mean paper"]),
+    ("> learn | --start | never", ["'never'", "each-once"]),
+    ("> learn | --prior | gaussian | --start | prior-counts", ["gaussian:", "plays=2,sum=1"]),
+    ("> learn | --v1 | n", ["v1", "'n'"]),
+    ("> learn | --time-limit | soon", ["'soon'", "5m"]),
+    ("> learn | --effort | 0", ["effort", "greater than 0"]),
+    ("> learn | --out | policy.txt", ["policy.txt", ".json"]),
+    ("> learn | --out | nowhere/policy.json", ["nowhere", "does not exist"]),
+    ("> learn | --out | broken.json", ["broken.json exists", "--force"]),
+    ("> learn | --resume", ["--resume", "--out"]),
+    ("> learn | --out | fresh.json | --resume", ["nothing to resume", "fresh.trace.jsonl"]),
+    ("> learn | --horizon | 1 | --start | each-once", ["at least 2, not 1"]),
     ("> optimal | --arms | 4", ["2 or 3 arms", "not 4"]),
     ("> optimal | --prior | gaussian", ["Bernoulli arms", "gaussian:"]),
     ("> optimal | --prior | bernoulli:beta=-1", ["beta", "greater than 0", "-1"]),

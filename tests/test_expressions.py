@@ -23,6 +23,7 @@ def trees(numbers):
         choices = [
             st.builds(apply, st.just(name), st.tuples(*[smaller] * operator.arity))
             for name, operator in OPERATORS.items()
+            if operator.arity is not None
         ]
         return st.one_of(choices)
 

@@ -1,5 +1,6 @@
 """The machine against a slow evaluator of trees, and its special functions against scipy."""
 
+import itertools
 import math
 
 import numpy as np
@@ -10,6 +11,7 @@ import scipy.stats
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from metabandit.errors import InputError
 from metabandit.expressions import Constant, Name, parse, text
 from metabandit.expressions.compile import compile_expression
 from metabandit.kernels import machine, opcodes, special
@@ -76,6 +78,17 @@ class Slow:
         self.unsure |= beyond.any(axis=0)
         return value
 
+    def polynomial(self, values, weights):
+        degree = round(len(weights) ** 0.25) - 1
+        total = np.zeros(self.shape)
+        exponents = itertools.product(range(degree + 1), repeat=4)
+        for weight, powers in zip(weights, exponents, strict=True):
+            factors = [
+                value for value, power in zip(values, powers, strict=True) for _ in range(power)
+            ]
+            total += self.rounded(math.prod(factors, start=weight))
+        return self.rounded(total)
+
     def value(self, tree, variables):
         if isinstance(tree, Constant):
             return self.rounded(np.full(self.shape, tree.value))
@@ -88,6 +101,8 @@ class Slow:
             undefined = (x == 0) & (more[0] == 0) | np.isinf(x) | np.isinf(more[0])
             self.unsure |= undefined.any(axis=0)
             return self.rounded(np.exp(self.rounded(more[0] * self.rounded(np.log(x)))))
+        if tree.operator == "polynomial":
+            return self.polynomial([x, *more[:3]], more[3:])
         if tree.operator == "kl_upper":
             # The divergence is a sum of terms of size 1, so its rounding is absolute.
             return self.rounded(slow_kl_upper(x, more[0] + 4 * self.noise()))
@@ -162,12 +177,44 @@ def test_the_machine_agrees_with_a_slow_evaluator(tree, seed):
 
 PROBES = """r + n | r - s | r*t | r/n | 1/n | -r | n^0.3 | r^2 | min(r, s) | max(r, s) | sqrt(n)
 | ln(n) | exp(r) | abs(r) | t + h*K | ln(t)^1.5 | K | s | 2 | max(r, -n) + min(t, h) | kl_upper(s, 1/n)
-| kl_upper(0.3, ln(t)) | beta_quantile(1/t, n, s + 2) | beta_quantile(1/t, K, h) | (r + s)*(r + s)"""
+| 1/sqrt(n) | 1/sqrt(t) | kl_upper(0.3, ln(t)) | beta_quantile(1/t, n, s + 2) | beta_quantile(1/t, K, h) | (r + s)*(r + s)"""
 
 
 @pytest.mark.parametrize("expression", listed(PROBES))
 def test_every_operator_is_compared_in_every_lane(expression):
     assert check_machine(parse(expression), seed=3, count=19) == 19
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, 4])
+def test_polynomials_are_compared_in_every_lane(degree):
+    rng = np.random.default_rng(degree)
+    weights = ", ".join(f"{number:.3f}" for number in rng.uniform(0.1, 1.0, (degree + 1) ** 4))
+    expression = parse(f"polynomial(sqrt(ln(t)), 1/sqrt(n), abs(r), s, {weights})")
+    assert check_machine(expression, seed=3, count=19) == 19
+    within = parse(f"r + 2 * polynomial(K, s, n, 0.5, {weights})")
+    assert check_machine(within, seed=4, count=19) == 19
+
+
+def test_parameters_share_one_program():
+    tree = parse("r + a/(n + b)", parameters=None)
+    program = compile_expression(tree)
+    one, two = program.bind({"a": 1.0, "b": 2.0}), program.bind({"a": -3.0, "b": 0.5})
+    assert one.lane_code is two.lane_code
+    assert {name: two.scalars[place] for name, place in two.parameters} == {"a": -3.0, "b": 0.5}
+    assert np.isnan(program.scalars[[place for _, place in program.parameters]]).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("polynomial(r, 1, 2, 3, " + ", ".join("1" * 16) + ")", "same for all arms"),
+        ("polynomial(t, 1, 2, 3, " + ", ".join("1" * 15) + ", r)", "a number, not r"),
+        ("polynomial(t, 1, 2, 3, " + ", ".join("1" * 15) + ", 1 + 1)", "numbers or parameters"),
+    ],
+)
+def test_polynomials_that_the_machine_cannot_run_are_refused(text, word):
+    with pytest.raises(InputError, match=word):
+        compile_expression(parse(text))
 
 
 def test_ln32_and_exp32():

@@ -75,6 +75,8 @@ class Judge:
         self.prior = prior
         self.horizon = horizon
         self.reference = reference
+        if reference is not None:
+            reference.prepare(prior, horizon, None)
         self.method = method
         self.fixed = fixed
         self.seed = seed
@@ -90,7 +92,6 @@ class Judge:
         elif method == "problems":
             self.problems = len(prior.means) if isinstance(prior, Table) else 1000
         self.reference_regret: Array | None = None
-        self.drawn: Prior | None = None
 
     @property
     def noisy(self) -> bool:
@@ -127,8 +128,7 @@ class Judge:
         """Plays times arms of one candidate, or what exact evaluation takes in that time."""
         if self.method == "simulated":
             return float(self.problems * self.runs * self.horizon * self.prior.arms)
-        prior = self.prior
-        seconds = exact.cost(prior, self.horizon)
+        seconds = exact.cost(self.prior, self.horizon)
         if self.method == "problems":
             seconds += self.problems * self.horizon**3 / 1e10
         return 6e8 * seconds

@@ -17,7 +17,7 @@ from ..policies.file import Measured, Origin, PolicyFile, Power, read_file
 from ..policies.induction import states
 from ..policies.optimum import has_optimum
 from ..policies.power import feature, powers, weight_names
-from ..priors import Prior
+from ..priors import Prior, Table
 from ..settings import check_horizon, check_threads, check_whole, read_number
 from .judges import Judge
 from .objectives import read_objective
@@ -96,13 +96,19 @@ def _initial(given: str | Path | Mapping[str, float] | None) -> dict[str, float]
     return dict(content.parameters)
 
 
-def _floor(prior: Prior, horizon: int, threads: int) -> Optimum | None:
+def _floor(
+    prior: Prior, horizon: int, threads: int, announce: Callable[[str], None]
+) -> Optimum | None:
     """The Bayes-optimal regret, where it takes a minute at most."""
     if not has_optimum(prior):
         return None
-    rate = 1e9 if prior.arms == 2 else 1e8
-    if states(prior.arms, horizon) / rate > _PATIENCE:
+    seconds = states(prior.arms, horizon) / (1e9 if prior.arms == 2 else 1e8)
+    if seconds > _PATIENCE:
         return None
+    if seconds > 2.0:
+        announce(
+            f"computing the Bayes-optimal floor for {horizon} plays, up to {seconds:.0f} s ..."
+        )
     try:
         return optimal(prior, horizon, threads=threads)
     except InputError:  # more memory than there is
@@ -155,8 +161,12 @@ def _rivals(prior: Prior, horizon: int, reference: Policy | None, space: Space) 
     return rivals
 
 
+def _silent(message: str) -> None:
+    """Say nothing."""
+
+
 def _measure(
-    plan: Plan, chosen: Policy, announce: Callable[[str], None] | None
+    plan: Plan, chosen: Policy, announce: Callable[[str], None]
 ) -> tuple[Comparison, Evaluation]:
     """The policy beside classics, and its own evaluation, exact if that is possible."""
     prior, horizon = plan.prior, plan.horizon
@@ -171,6 +181,7 @@ def _measure(
     if possible and cheap:
         comparison = evaluate(everyone, prior, horizon, method="exact", **options)
         return replace(comparison, floor=plan.floor), comparison[0]
+    announce(f"measuring the result beside classics on {episodes:,} fresh problems ...")
     comparison = evaluate(
         everyone,
         prior,
@@ -183,6 +194,7 @@ def _measure(
     comparison = replace(comparison, floor=plan.floor)
     alone = [(chosen, chosen.plan(prior, horizon))]
     if exact.obstacle(prior, alone, horizon) is None and exact.cost(prior, horizon) <= _PATIENCE:
+        announce("computing its exact regret ...")
         try:
             return comparison, evaluate(
                 [chosen], prior, horizon, method="exact", floor=False, **options
@@ -192,8 +204,11 @@ def _measure(
     return comparison, comparison[0]
 
 
-def _objective_value(plan: Plan, space: Space, chosen: Policy) -> float:
+def _objective_value(plan: Plan, space: Space, chosen: Policy, evaluation: Evaluation) -> float:
     """The objective on problems that learning never saw."""
+    if plan.objective.mean:
+        simple = plan.objective.simple
+        return evaluation.simple_regret if simple else evaluation.mean_regret
     method = judging_method(space, plan.prior, plan.horizon, plan.objective)
     judge = Judge(
         plan.objective,
@@ -205,8 +220,8 @@ def _objective_value(plan: Plan, space: Space, chosen: Policy) -> float:
         seed=stream(plan.seed, 4),
         threads=plan.threads,
     )
-    if judge.problems and not (method == "problems" and judge.prior is plan.prior and judge.fixed):
-        judge.problems = max(judge.problems, _REPORT_PROBLEMS)
+    if not (method == "problems" and isinstance(plan.prior, Table)):
+        judge.problems = _REPORT_PROBLEMS
     return float(judge.judge([chosen], 0).values[0])
 
 
@@ -278,12 +293,12 @@ def learn(
     method = "simulated"
     if not plan.paper:
         method = judging_method(plan.space, prior, plan.horizon, plan.objective)
-    if announce is not None:
-        if method == "simulated" and not montecarlo.is_compiled():
-            announce("compiling the simulator for this machine, once (about half a minute) ...")
-        elif method != "simulated" and not exact.is_compiled(prior.arms):
-            announce("compiling the exact evaluation for this machine, once (about 20 s) ...")
-    floor = _floor(prior, plan.horizon, plan.threads)
+    announce = announce or _silent
+    if method == "simulated" and not montecarlo.is_compiled():
+        announce("compiling the simulator for this machine, once (about half a minute) ...")
+    elif method != "simulated" and not exact.is_compiled(prior.arms):
+        announce("compiling the exact evaluation for this machine, once (about 20 s) ...")
+    floor = _floor(prior, plan.horizon, plan.threads, announce)
     plan = replace(plan, floor=floor)
     settings = _settings(plan)
     trace = Trace(settings, None if target is None else trace_path(target), resume=resume)
@@ -298,10 +313,7 @@ def learn(
         if not search.generation:
             raise
         stopped = "interrupted"
-        if announce is not None:
-            announce(
-                "stopped: measuring the best so far (Ctrl-C again to write it without figures)"
-            )
+        announce("stopped: measuring the best so far (Ctrl-C again to write it without figures)")
     return _finish(plan, search, stopped, target, announce, began)
 
 
@@ -385,7 +397,7 @@ def _finish(
     search: Search,
     stopped: str,
     target: Path | None,
-    announce: Callable[[str], None] | None,
+    announce: Callable[[str], None],
     began: float,
 ) -> Learned:
     """Pick the result, measure it anew, write it."""
@@ -402,7 +414,7 @@ def _finish(
         # The policy as its file has it, so that what is measured is what is kept.
         chosen = space.describe(coordinates).policy(space.label(coordinates))
         comparison, evaluation = _measure(plan, chosen, announce)
-        value = _objective_value(plan, space, chosen)
+        value = _objective_value(plan, space, chosen, evaluation)
     except KeyboardInterrupt:
         stopped = "interrupted"
     content = space.describe(coordinates)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..evaluation import exact
+from ..evaluation import evaluate, exact
 from ..expressions import operators
 from ..families import BETA, Array
 from ..policies import Optimum, Policy
@@ -273,11 +273,8 @@ class Search:
 
     def _refuse(self, stage: Stage, candidates: Array) -> None:
         """Say why no candidate of the first generation can be played."""
-        policy = stage.space.policy(candidates[0])
-        example = [policy]
-        from ..evaluation import evaluate
-
-        evaluate(example, self.plan.prior, stage.horizon, episodes=1)
+        example = stage.space.policy(candidates[0])
+        evaluate([example], self.plan.prior, stage.horizon, episodes=1000)
         raise InputError(
             f"no candidate of the space {stage.space.name} can be played: their indices are not "
             f"finite numbers everywhere; guard divisions and logarithms, or give other values to "
