@@ -475,8 +475,8 @@ def eda(objective, center, generations: int, seed: int):
 
 def expected_gap_regret(alpha, beta, plays, wins) -> float:
     """The sum over arms of plays times E[best mean - mean], given what was seen, by a fine grid."""
-    angle = (np.arange(100_000) + 0.5) / 100_000 * math.pi / 2
-    x, weight = np.sin(angle) ** 2, np.sin(2 * angle) * math.pi / 2 / 100_000
+    angle = (np.arange(20_000) + 0.5) / 20_000 * math.pi / 2
+    x, weight = np.sin(angle) ** 2, np.sin(2 * angle) * math.pi / 2 / 20_000
     below = [
         special.betainc(a + s, b + n - s, x)
         for a, b, n, s in zip(alpha, beta, plays, wins, strict=True)

@@ -10,7 +10,7 @@ import metabandit as mb
 from metabandit.evaluation import exact, montecarlo
 from metabandit.evaluation.results import IndexFault
 from metabandit.kernels import posterior
-from metabandit.learning import judges
+from metabandit.learning import judges, learner
 from metabandit.learning.objectives import read_objective
 from metabandit.learning.optimizers import OPTIMIZERS
 from metabandit.learning.optimizers.base import Task, make_optimizer
@@ -21,6 +21,12 @@ from . import naive
 from .test_expressions import listed
 
 TWO = mb.Bernoulli(arms=2)
+
+
+@pytest.fixture(autouse=True)
+def _short_reports(monkeypatch):
+    """The measurement at the end is tested elsewhere; here it need not be precise."""
+    monkeypatch.setattr(learner, "_MOST_EPISODES", 20_000)
 
 
 # Power-P ---------------------------------------------------------------------------------------
@@ -114,7 +120,7 @@ def test_simple_regret_is_that_of_simulation(text):
 )
 def test_expected_regret_given_the_plays(horizon, alpha, beta):
     rng = np.random.default_rng(horizon)
-    arms, episodes = len(alpha), 70
+    arms, episodes = len(alpha), 70 if horizon == 20 else 20
     shares = rng.dirichlet(np.full(arms, 0.5), episodes)
     plays = np.array([rng.multinomial(horizon, share) for share in shares]).T
     wins = rng.binomial(plays, rng.random((arms, episodes)))
@@ -197,7 +203,7 @@ def test_pseudo_observations_can_be_learned(prior):
     counts = start.counts(prior)
     assert np.isfinite(counts).all()
     found = mb.learn("r + a/n", prior, 20, start="prior-counts:learn", effort=0.02)
-    assert set(found.parameters) > {"a", "start_plays", "start_mean"}
+    assert set(found.parameters) >= {"a", "start_plays", "start_mean"}
     assert found.policy.start.plays == pytest.approx(found.parameters["start_plays"])
 
 
@@ -243,8 +249,8 @@ def test_the_eda_is_the_papers_algorithm(dimensions):
 @pytest.mark.parametrize("name", sorted(OPTIMIZERS))
 @pytest.mark.parametrize("noisy", [False, True])
 def test_every_optimizer_finds_the_bottom_of_a_bowl(name, noisy):
-    optimizer = make_optimizer(name, Task(np.full(3, 2.0), 1.0, 5, noisy))
-    again = make_optimizer(name, Task(np.full(3, 2.0), 1.0, 5, noisy))
+    optimizer = make_optimizer(name, Task(np.array([0.5, 0.5, 1.5]), 1.0, 5, noisy))
+    again = make_optimizer(name, Task(np.array([0.5, 0.5, 1.5]), 1.0, 5, noisy))
     for _ in range(60):
         candidates = optimizer.ask()
         assert np.array_equal(candidates, again.ask()), "one seed, one result"
@@ -475,7 +481,7 @@ def test_the_reported_regret_is_measured_anew():
 def test_wins_are_learned():
     options = {"effort": 0.1, "seed": 1}
     aim = mb.learn(
-        "power-1", TWO, 30, objective="wins", reference="ucb1-tuned", generations=60, seed=1
+        "power-1", TWO, 30, objective="wins", reference="ucb1-tuned", generations=40, seed=1
     )
     mean = mb.learn("power-1", TWO, 30, **options)
     problems = mb.Table(TWO.draw(np.random.default_rng(77), 4000)[..., 0])

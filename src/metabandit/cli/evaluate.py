@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .display import progress_bar, say, show_json, show_table
+from .options import Arms, Json, Prior, Seed, Threads
 
 if TYPE_CHECKING:
     from ..evaluation import Comparison
@@ -21,12 +22,8 @@ def evaluate(
             show_default=False,
         ),
     ],
-    prior: Annotated[
-        str, typer.Option(help="What problems are like (see `metabandit priors`).")
-    ] = "bernoulli",
-    arms: Annotated[
-        int | None, typer.Option(help="Arms of a problem; 2 if the prior does not say.")
-    ] = None,
+    prior: Prior = "bernoulli",
+    arms: Arms = None,
     horizon: Annotated[
         list[int] | None,
         typer.Option(help="Plays of an episode; may be given several times.", show_default="100"),
@@ -49,7 +46,7 @@ def evaluate(
         int | None,
         typer.Option(help="Episodes for each problem that is drawn.", show_default="1"),
     ] = None,
-    seed: Annotated[int, typer.Option(help="One seed, one result.")] = 0,
+    seed: Seed = 0,
     start: Annotated[
         str | None,
         typer.Option(
@@ -66,8 +63,8 @@ def evaluate(
             show_default="where it takes about a second",
         ),
     ] = None,
-    threads: Annotated[int | None, typer.Option(help="All cores by default.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    threads: Threads = None,
+    as_json: Json = False,
 ) -> None:
     """The regret of policies on problems drawn from a prior: exactly, or estimated with the same luck."""
     from ..policies import policy

@@ -12,6 +12,7 @@ import typer
 from ..errors import InputError
 from .display import progress_bar, say, show_json
 from .evaluate import show_comparison
+from .options import Arms, Json, Prior, Seed, Threads
 
 if TYPE_CHECKING:
     from ..learning import Generation, Learned
@@ -44,12 +45,8 @@ def learn(
             "are learned, such as 'r + a/(n + b)'."
         ),
     ] = "power-1",
-    prior: Annotated[
-        str, typer.Option(help="What problems are like (see `metabandit priors`).")
-    ] = "bernoulli",
-    arms: Annotated[
-        int | None, typer.Option(help="Arms of a problem; 2 if the prior does not say.")
-    ] = None,
+    prior: Prior = "bernoulli",
+    arms: Arms = None,
     horizon: Annotated[int, typer.Option(help="Plays of an episode.")] = 100,
     objective: Annotated[
         str,
@@ -94,7 +91,7 @@ def learn(
             "candidate with the lowest value ever observed."
         ),
     ] = "default",
-    seed: Annotated[int, typer.Option(help="One seed, one result.")] = 0,
+    seed: Seed = 0,
     effort: Annotated[
         float, typer.Option(help="How long to search: 2 is twice as long, 0.5 half as long.")
     ] = 1.0,
@@ -115,8 +112,8 @@ def learn(
         bool, typer.Option("--resume", help="Go on with the run of --out that was stopped.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite what --out names.")] = False,
-    threads: Annotated[int | None, typer.Option(help="All cores by default.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    threads: Threads = None,
+    as_json: Json = False,
 ) -> None:
     """Learn the numbers of a policy for your problems, and show it against the classics and the floor."""
     from ..learning import learn as run

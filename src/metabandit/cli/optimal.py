@@ -8,15 +8,14 @@ from typing import Annotated
 import typer
 
 from .display import progress_bar, say, show_json, show_table
+from .options import Arms, Json, Threads
 
 
 def optimal(
     prior: Annotated[
         str, typer.Option(help="What problems are like: bernoulli, with two or three arms.")
     ] = "bernoulli",
-    arms: Annotated[
-        int | None, typer.Option(help="Arms of a problem; 2 if the prior does not say.")
-    ] = None,
+    arms: Arms = None,
     horizon: Annotated[int, typer.Option(help="Plays of an episode.")] = 100,
     start: Annotated[
         str, typer.Option(help="free, or each-once if each arm must be played once first.")
@@ -28,8 +27,8 @@ def optimal(
             show_default=False,
         ),
     ] = None,
-    threads: Annotated[int | None, typer.Option(help="All cores by default.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    threads: Threads = None,
+    as_json: Json = False,
 ) -> None:
     """The Bayes-optimal policy for Bernoulli arms with Beta means: its reward and regret."""
     from ..policies import OptimalPolicy

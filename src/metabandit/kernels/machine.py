@@ -19,7 +19,7 @@ from numba import types
 from numba.extending import overload
 
 from . import opcodes as op
-from .jit import jit
+from .jit import jit, lane
 from .special import beta_quantile, exp, kl_upper32, kl_upper64, ln
 
 Program = namedtuple(
@@ -163,17 +163,33 @@ def _polynomial_1(c, x, y, z, out):
         out[i] = low + high * x[i]
 
 
-@jit
-def _quadratic_rows(c, y, z, out):
+@lane
+def _square(c0, c1, c2, c3, c4, c5, c6, c7, c8, y, z):
     """A polynomial of degree 2 in two values."""
+    low = c0 + (c1 + c2 * z) * z
+    middle = c3 + (c4 + c5 * z) * z
+    high = c6 + (c7 + c8 * z) * z
+    return low + (middle + high * y) * y
+
+
+@jit
+def _polynomial_2(c, x, y, z, out):
+    # The coefficients must be in names: for all the compiler knows, `out` could overlap `c`.
     kind = out.dtype.type
-    c0, c1, c2, c3, c4 = kind(c[0]), kind(c[1]), kind(c[2]), kind(c[3]), kind(c[4])
-    c5, c6, c7, c8 = kind(c[5]), kind(c[6]), kind(c[7]), kind(c[8])
+    e0, e1, e2 = kind(c[0]), kind(c[1]), kind(c[2])
+    e3, e4, e5 = kind(c[3]), kind(c[4]), kind(c[5])
+    e6, e7, e8 = kind(c[6]), kind(c[7]), kind(c[8])
+    f0, f1, f2 = kind(c[9]), kind(c[10]), kind(c[11])
+    f3, f4, f5 = kind(c[12]), kind(c[13]), kind(c[14])
+    f6, f7, f8 = kind(c[15]), kind(c[16]), kind(c[17])
+    g0, g1, g2 = kind(c[18]), kind(c[19]), kind(c[20])
+    g3, g4, g5 = kind(c[21]), kind(c[22]), kind(c[23])
+    g6, g7, g8 = kind(c[24]), kind(c[25]), kind(c[26])
     for i in range(out.shape[0]):
-        low = c0 + (c1 + c2 * z[i]) * z[i]
-        middle = c3 + (c4 + c5 * z[i]) * z[i]
-        high = c6 + (c7 + c8 * z[i]) * z[i]
-        out[i] = low + (middle + high * y[i]) * y[i]
+        low = _square(e0, e1, e2, e3, e4, e5, e6, e7, e8, y[i], z[i])
+        middle = _square(f0, f1, f2, f3, f4, f5, f6, f7, f8, y[i], z[i])
+        high = _square(g0, g1, g2, g3, g4, g5, g6, g7, g8, y[i], z[i])
+        out[i] = low + (middle + high * x[i]) * x[i]
 
 
 @jit
@@ -204,19 +220,19 @@ def _polynomial(c, degree, x, y, z, out, high, middle, low):
     if degree == 1:
         _polynomial_1(c, x, y, z, out)
         return
+    if degree == 2:
+        _polynomial_2(c, x, y, z, out)
+        return
     for j in range(degree, -1, -1):
-        if degree == 2:
-            _quadratic_rows(c[9 * j : 9 * j + 9], y, z, middle)
-        else:
-            for k in range(degree, -1, -1):
-                first = (j * side + k) * side
-                _fill(c[first + degree], low)
-                for power in range(degree - 1, -1, -1):
-                    _horner_number(z, c[first + power], low)
-                if k == degree:
-                    _copy(low, middle)
-                else:
-                    _horner(y, low, middle)
+        for k in range(degree, -1, -1):
+            first = (j * side + k) * side
+            _fill(c[first + degree], low)
+            for power in range(degree - 1, -1, -1):
+                _horner_number(z, c[first + power], low)
+            if k == degree:
+                _copy(low, middle)
+            else:
+                _horner(y, low, middle)
         if j == degree:
             _copy(middle, high)
         else:
