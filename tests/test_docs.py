@@ -18,29 +18,29 @@ BLOCKS = [
 ]
 
 
-def run(*arguments: str) -> str:
+def run(*arguments: str, folder: Path) -> str:
     done = subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, check=False, cwd=ROOT
+        [sys.executable, *arguments], capture_output=True, text=True, check=False, cwd=folder
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 @pytest.mark.parametrize("code", BLOCKS)
-def test_code_in_the_docs_runs(code):
-    run("-c", code)
+def test_code_in_the_docs_runs(code, tmp_path):
+    run("-c", code, folder=tmp_path)
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
-def test_examples_run_and_are_short(path):
-    assert "to the best" in run(str(path))
+def test_examples_run_and_are_short(path, tmp_path):
+    assert "to the best" in run(str(path), folder=tmp_path)
     assert len(path.read_text("utf-8").splitlines()) < 40
 
 
-def test_first_result_of_the_readme_is_what_comes_out():
+def test_first_result_of_the_readme_is_what_comes_out(tmp_path):
     text = (ROOT / "README.md").read_text("utf-8")
     code, printed = re.search(r"```python\n(.*?)```\n\n```\n(.*?)```", text, re.S).groups()
-    assert run("-c", code) == printed
+    assert run("-c", code, folder=tmp_path) == printed
 
 
 def test_links_in_the_docs_lead_somewhere():

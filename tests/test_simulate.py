@@ -11,6 +11,7 @@ import metabandit as mb
 from metabandit.evaluation.montecarlo import _Simulation
 from metabandit.policies import CATALOGUE
 from metabandit.policies.gittins import gittins_table
+from metabandit.policies.power import power_tree, weight_names
 
 from . import naive
 
@@ -31,27 +32,11 @@ def simulated_regret(policy, prior, horizon, episodes, seed):
     simulation = _Simulation(
         plans, prior, horizon, runs=1, seed=seed, checkpoints=range(1, horizon + 1), lanes=64
     )
-    parameters = simulation.source.take(0, episodes)
-    means = np.ascontiguousarray(prior.regret_means(parameters))
-    gaps = means.max(axis=1, keepdims=True) - means
-    kernel = simulation.kernel
-    regret = np.empty((horizon, episodes))
-    rule, program, decide = simulation.plans[0]
-    problems = kernel.Problems(parameters, means, prior.family.binary, *prior.family.support)
-    kernel.simulate(
-        kernel.Run(np.uint64(seed), 0, 1, horizon, 64),
-        problems,
-        rule,
-        program,
-        simulation.draw,
-        decide,
-        kernel.workspace(problems, rule, program, 64),
-        simulation.checkpoints,
-        regret,
-        np.zeros(prior.arms),
-        np.zeros(5),
-    )
-    return regret, parameters, gaps
+    problems = simulation.problems(0, episodes)
+    gaps = problems.means.max(axis=1, keepdims=True) - problems.means
+    regret = np.empty((horizon + 1, episodes))
+    simulation.play(0, problems, 0, regret, np.zeros(prior.arms))
+    return regret[:-1], problems.parameters, gaps
 
 
 def naive_choice(policy, prior, horizon):
@@ -224,3 +209,18 @@ def test_uniform_numbers_are_uniform_and_independent():
     histogram = np.bincount((u * 256).astype(int).ravel(), minlength=256)
     chi = ((histogram - count / 256) ** 2 / (count / 256)).sum()
     assert abs(chi - 255) < 4 * np.sqrt(2 * 255)
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+@pytest.mark.parametrize("start", ["each-once", "prior-counts"])
+@pytest.mark.parametrize("kind", ["bernoulli", "seven-bernoulli"])
+def test_power_policies_play_like_the_twin(degree, start, kind):
+    names = weight_names(degree)
+    weights = np.random.default_rng(degree).normal(size=len(names)).tolist()
+    policy = mb.IndexPolicy(
+        power_tree(degree, "h"),
+        parameters=dict(zip(names, weights, strict=True)),
+        start=start,
+        name="power",
+    )
+    assert_same_play(policy, PRIORS[kind])

@@ -50,6 +50,7 @@ class Learned:
     floor: the regret of the Bayes-optimal policy, where it is known
     stopped: why the search ended: generations, optimum reached, time limit, interrupted
     trace: one record a generation
+    seconds: how long it all took, with floor and measurement
     """
 
     policy: Policy
@@ -77,6 +78,7 @@ class Learned:
             **self.file.model_dump(mode="json", exclude_none=True),
             "objective": self.objective,
             "seconds": round(self.seconds, 3),
+            "search_seconds": round(sum(record["seconds"] for record in self.trace), 3),
             "comparison": None if self.comparison is None else self.comparison.to_dict(),
         }
 

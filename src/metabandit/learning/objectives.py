@@ -1,7 +1,7 @@
 """Objectives: what a policy is to be good at, as one number of which less is better.
 
-Each is a function of the regret on each problem; `simple` of the simple regret. Where the mean over
-the prior is known without drawing problems, `over_prior` says that no problems are needed.
+Each is a function of the regret on each problem; `simple` of the simple regret. Those that are a
+mean over problems need no problems where exact evaluation gives the mean over the prior.
 """
 
 from __future__ import annotations
