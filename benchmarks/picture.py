@@ -18,10 +18,10 @@ POLICIES = {
     "thompson": "thompson",
     "kl-ucb": "kl-ucb",
     "ucb1-tuned": "ucb1-tuned",
-    "r + 3/(n + 2)": "r + 3/(n + 2)",
     "r + 1/(n + 1/2)": "r + 1/(n + 1/2)",
     "r + 1/(n + 1/2), start prior-counts": mb.policy("r + 1/(n + 1/2)", start="prior-counts"),
 }
+LEARNED = "Power-1, learned for 100 plays"
 HORIZONS = (5, 7, 10, 14, 20, 28, 40, 56, 80, 112, 160, 224, 300)
 # Okabe and Ito's colours, which can be told apart without colour vision.
 COLOURS = ["#000000", "#E69F00", "#56B4E9", "#009E73", "#CC79A7", "#D55E00", "#0072B2"]
@@ -34,17 +34,18 @@ def main() -> None:
     path = parser.parse_args().path
     matplotlib.rcParams.update({"svg.hashsalt": "metabandit", "font.size": 11})
     prior = mb.Bernoulli(arms=2)
+    policies = {**POLICIES, LEARNED: mb.learn("power-1", prior, 100).policy}
     results = [
-        mb.evaluate([*POLICIES.values()], prior, horizon, method="exact", floor=True)
+        mb.evaluate([*policies.values()], prior, horizon, method="exact", floor=True)
         for horizon in HORIZONS
     ]
     figure, axes = plt.subplots(figsize=(7.5, 4.4), layout="constrained")
-    for position, (label, colour, style) in enumerate(zip(POLICIES, COLOURS, STYLES, strict=True)):
+    for position, (label, colour, style) in enumerate(zip(policies, COLOURS, STYLES, strict=True)):
         above = [100.0 * (result.above_floor(position) or 0.0) for result in results]
         axes.plot(HORIZONS, above, color=colour, linestyle=style, linewidth=2, label=label)
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_ylim(0.25, 500.0)
+    axes.set_ylim(0.01, 500.0)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g} %"))
     axes.set_xlabel("plays")

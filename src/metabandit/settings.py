@@ -10,6 +10,8 @@ from .errors import InputError, nearest
 
 def read_settings(text: str, kind: str) -> tuple[str, dict[str, str]]:
     """Split `name:key=value,key=value` into the name and its settings."""
+    if not isinstance(text, str):
+        raise InputError(f"{kind} must be a text, not {text!r}")
     name, colon, rest = text.partition(":")
     settings: dict[str, str] = {}
     if colon and not rest:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import shlex
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,16 +27,6 @@ def _seconds(text: str) -> float:
     if match is None or float(match.group(1)) == 0.0:
         raise InputError(f"a time limit is seconds, or such as 90s, 5m or 1h; not {text!r}")
     return float(match.group(1)) * {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}[match.group(2)]
-
-
-def _initial(text: str | None) -> str | dict[str, float] | None:
-    """A policy file, or values as in a=1,b=2."""
-    from ..settings import read_number, read_settings
-
-    if text is None or text.endswith(".json"):
-        return text
-    _, settings = read_settings(f"initial:{text}", "initial values")
-    return {key: read_number(value, f"{key} to begin with") for key, value in settings.items()}
 
 
 def learn(
@@ -121,14 +114,13 @@ def learn(
 
     known = read_prior(prior, arms=arms)
     limit = None if time_limit is None else _seconds(time_limit)
-    values = _initial(initial)
 
     def stop(*_: Any) -> None:
         raise KeyboardInterrupt
 
     # A polite request to end, as batch systems send it, is treated like Ctrl-C.
     signal.signal(signal.SIGTERM, stop)
-    with progress_bar("learning") as bar:
+    with progress_bar("learning") as bar, _nothing_learned():
 
         def progress(generation: Generation) -> None:
             bar(generation.share, 1.0, _describe(generation, horizon))
@@ -141,7 +133,7 @@ def learn(
             reference=reference,
             start=start,
             v1=v1,
-            initial=values,
+            initial=initial,
             optimizer=optimizer,
             protocol=protocol,
             seed=seed,
@@ -161,6 +153,16 @@ def learn(
         _show(learned, out, objective)
     if learned.stopped == "interrupted":
         raise typer.Exit(130)
+
+
+@contextmanager
+def _nothing_learned() -> Iterator[None]:
+    """Say so if a person stops a search that has no result yet."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        say("stopped: nothing was learned yet")
+        raise typer.Exit(130) from None
 
 
 def _describe(generation: Generation, horizon: int) -> str:
@@ -209,9 +211,9 @@ def _show(learned: Learned, out: Path | None, objective: str) -> None:
     if out is not None:
         from ..learning.trace import trace_path
 
-        lines.append(f"written      {out}, {trace_path(out).name}")
+        lines.append(f"written      {out}, {trace_path(out)}")
         lines.append(
-            f"next         metabandit evaluate {out} ucb1-tuned --prior {origin.prior} "
+            f"next         metabandit evaluate {shlex.quote(str(out))} ucb1-tuned --prior {origin.prior} "
             f"--arms {origin.arms} --horizon {origin.horizon}"
         )
     typer.echo("\n".join(lines))

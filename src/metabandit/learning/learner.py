@@ -18,7 +18,7 @@ from ..policies.induction import states
 from ..policies.optimum import has_optimum
 from ..policies.power import feature, powers, weight_names
 from ..priors import Prior, Table
-from ..settings import check_horizon, check_threads, check_whole, read_number
+from ..settings import check_horizon, check_threads, check_whole, read_number, read_settings
 from .judges import Judge
 from .objectives import read_objective
 from .optimizers.base import read_optimizer
@@ -64,9 +64,11 @@ class Learned:
     trace: list[dict[str, Any]] = field(repr=False)
     seconds: float = 0.0
 
-    def save(self, path: str | Path) -> None:
-        """Write the policy file."""
-        self.file.write(Path(path))
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the policy file; one that exists is overwritten only if `force` says so."""
+        target = _as_path(path)
+        _check_target(target, force=force)
+        self.file.write(target)
 
     def table(self) -> str:
         """The policy against the classics and the floor."""
@@ -89,6 +91,13 @@ def _initial(given: str | Path | Mapping[str, float] | None) -> dict[str, float]
         return {}
     if isinstance(given, Mapping):
         return dict(given)
+    if isinstance(given, str) and not given.endswith(".json"):
+        _, settings = read_settings(f"initial:{given}", "initial values")
+        return {key: read_number(value, f"{key} to begin with") for key, value in settings.items()}
+    if not isinstance(given, (str, Path)):
+        raise InputError(
+            f"values to begin with are such as a=1,b=2 or a policy file, not {given!r}"
+        )
     content = read_file(given).policy
     if isinstance(content, Power):
         names = dict(
@@ -124,7 +133,13 @@ def _versions() -> dict[str, str]:
     return {"metabandit": __version__, "python": platform.python_version(), **packages}
 
 
-def _check_target(out: Path, *, resume: bool, force: bool) -> None:
+def _as_path(path: object) -> Path:
+    if not isinstance(path, (str, Path)):
+        raise InputError(f"a policy file is named by a text or a Path, not {path!r}")
+    return Path(path)
+
+
+def _check_target(out: Path, *, resume: bool = False, force: bool = False) -> None:
     """Refuse to write where something is, or where nothing can be written."""
     if out.suffix != ".json":
         raise InputError(
@@ -138,11 +153,6 @@ def _check_target(out: Path, *, resume: bool, force: bool) -> None:
         return
     if out.exists():
         raise InputError(f"{out} exists; choose another name, or overwrite it with --force")
-    if trace_path(out).exists():
-        raise InputError(
-            f"{trace_path(out)} is there, of a run that did not end: go on with it (--resume), or "
-            f"begin anew (--force)"
-        )
 
 
 def _rivals(prior: Prior, horizon: int, reference: Policy | None, space: Space) -> list[Policy]:
@@ -287,11 +297,16 @@ def learn(
         initial=initial, optimizer=optimizer, protocol=protocol, seed=seed, effort=effort,
         generations=generations, time_limit=time_limit, threads=threads,
     )  # fmt: skip
-    target = None if out is None else Path(out)
+    target = None if out is None else _as_path(out)
     if target is None and (resume or force):
         raise InputError("--resume and --force need the policy file: give --out")
     if target is not None:
         _check_target(target, resume=resume, force=force)
+        if trace_path(target).exists() and not (resume or force):
+            raise InputError(
+                f"{trace_path(target)} is there, of a run that did not end: go on with it "
+                f"(--resume), or begin anew (--force)"
+            )
     method = "simulated"
     if not plan.paper:
         method = judging_method(plan.space, prior, plan.horizon, plan.objective)
@@ -304,19 +319,23 @@ def learn(
     plan = replace(plan, floor=floor)
     settings = _settings(plan)
     trace = Trace(settings, None if target is None else trace_path(target), resume=resume)
-    search = Search(plan, trace)
-    stopped = ""
     try:
-        for generation in search.run():
-            if progress is not None:
-                progress(generation)
-        stopped = search.stopped
-    except KeyboardInterrupt:
-        if not search.generation:
-            raise
-        stopped = "interrupted"
-        announce("stopped: measuring the best so far (Ctrl-C again to write it without figures)")
-    return _finish(plan, search, stopped, target, announce, began)
+        search = Search(plan, trace)
+        try:
+            for generation in search.run():
+                if progress is not None:
+                    progress(generation)
+            stopped = search.stopped
+        except KeyboardInterrupt:
+            if not search.generation:
+                raise
+            stopped = "interrupted"
+            announce(
+                "stopped: measuring the best so far (Ctrl-C again to write it without figures)"
+            )
+        return _finish(plan, search, stopped, target, announce, began)
+    finally:
+        trace.close()
 
 
 def _make_plan(

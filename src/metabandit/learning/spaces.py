@@ -33,6 +33,7 @@ from ..settings import check_keys, read_number, read_settings, write_number
 
 LEARN = "learn"
 _LEARNED_START = f"{PRIOR_COUNTS}:{LEARN}"
+_LARGEST = 1e12
 _START_NAMES = ("start_plays", "start_mean", "start_deviation")
 
 
@@ -250,6 +251,11 @@ def _catalogued(description: str) -> Space:
 
 
 def _expression(description: str) -> Space:
+    if description.endswith(".json"):
+        raise InputError(
+            f"{description} is a policy file, not a space; to begin with its numbers, name its space "
+            f"and give --initial {description}"
+        )
     tree = parse(description, parameters=None)
     free = names(tree)
     if isinstance(tree, Name) and free:
@@ -343,6 +349,8 @@ def make_space(
         check_keys([name], space.free, f"the space {given}")
         values = dict(zip(space.free, space.initial, strict=True))
         values[name] = read_number(value, f"{name} to begin with")
+        if abs(values[name]) > _LARGEST:
+            raise InputError(f"{name} to begin with must be at most {_LARGEST:g}, not {value:g}")
         space = replace(space, initial=tuple(values.values()))
     # Numbers that no policy can have are refused now; those met while learning only rank last.
     _ = space.center

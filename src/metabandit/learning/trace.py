@@ -11,12 +11,17 @@ import json
 import math
 import os
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from ..errors import InputError
 from ..families import Array
+
+try:
+    import fcntl
+except ImportError:  # not on every system
+    fcntl = None  # type: ignore[assignment]
 
 VERSION = 1
 
@@ -40,6 +45,14 @@ def read_values(values: list[float | None]) -> Array:
     return np.array([math.inf if value is None else value for value in values], dtype=np.float64)
 
 
+def _check_record(record: Any) -> None:
+    """TypeError or LookupError unless it has what a generation is resumed from."""
+    numbers = [item for item in record["values"] if item is not None]
+    numbers += [record[key] for key in ("noise", "problems", "runs", "work", "seconds")]
+    if not all(isinstance(item, (int, float)) for item in numbers):
+        raise TypeError("a record holds numbers")
+
+
 class Trace:
     """The records of a run, in memory and, with a path, on disk as they come."""
 
@@ -48,28 +61,39 @@ class Trace:
         self.path = path
         self.records: list[dict[str, Any]] = []
         self.replayed = 0
+        self.file: IO[bytes] | None = None
         if path is None:
             return
-        if resume:
-            self._load(path)
-        else:
-            self._write([{"trace": VERSION, "settings": settings}])
-
-    def _load(self, path: Path) -> None:
-        try:
-            content = path.read_text(encoding="utf-8")
-        except FileNotFoundError:
+        if resume and not path.exists():
             raise InputError(
                 f"there is nothing to resume: {path} does not exist; begin without --resume"
-            ) from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"the trace {path} cannot be read: {error}") from None
-        # A run that is killed may leave half a line, without its end.
-        lines = content.split("\n")[:-1]
+            )
         try:
-            values = [json.loads(line) for line in lines]
+            # One run a file: a second one is refused while the first is at it.
+            self.file = path.open("a+b")
+            if fcntl is not None:
+                fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"another run is writing {path}; wait for its end") from None
+        except OSError as error:
+            raise InputError(f"{path} cannot be written: {error.strerror}") from None
+        if resume:
+            self._load(path, self.file)
+        else:
+            self.file.truncate(0)
+            self._append({"trace": VERSION, "settings": settings})
+
+    def _load(self, path: Path, file: IO[bytes]) -> None:
+        file.seek(0)
+        content = file.read()
+        # A run that is killed may leave half a line, without its end.
+        whole = content[: content.rfind(b"\n") + 1]
+        try:
+            values = [json.loads(line) for line in whole.splitlines()]
             header = values[0]
-            saved, version = header["settings"], header["trace"]
+            saved, version = dict(header["settings"]), header["trace"]
+            for record in values[1:]:
+                _check_record(record)
         except (ValueError, LookupError, TypeError):
             raise InputError(
                 f"the trace {path} is damaged and cannot be resumed; begin anew with --force"
@@ -84,18 +108,21 @@ class Trace:
                 )
         self.records = values[1:]
         self.replayed = len(self.records)
-        self._write(values)
+        file.truncate(len(whole))
 
-    def _write(self, values: list[dict[str, Any]]) -> None:
-        assert self.path is not None
-        aside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-        try:
-            aside.write_text("".join(json.dumps(value) + "\n" for value in values), "utf-8")
-            os.replace(aside, self.path)
-        except OSError as error:
-            raise InputError(f"{self.path} cannot be written: {error.strerror}") from None
-        finally:
-            aside.unlink(missing_ok=True)
+    def _append(self, value: dict[str, Any]) -> None:
+        if self.file is not None:
+            self.file.write(json.dumps(value).encode() + b"\n")
+            self.file.flush()
+            os.fsync(self.file.fileno())
+
+    def close(self) -> None:
+        """Let go of the file; one without any generation is removed."""
+        if self.file is not None and self.path is not None:
+            if not self.records:
+                self.path.unlink(missing_ok=True)
+            self.file.close()
+            self.file = None
 
     def recall(self, generation: int, candidates: Array) -> dict[str, Any] | None:
         """The record of a generation that was judged before, if these are its candidates."""
@@ -113,11 +140,7 @@ class Trace:
     def add(self, record: dict[str, Any]) -> None:
         """Keep the record of a generation, on disk before anything else happens."""
         self.records.append(record)
-        if self.path is not None:
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(record) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
+        self._append(record)
 
     @property
     def seconds(self) -> float:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
 
 from ..errors import InputError
+from ..expressions import names, parse
 from .base import IndexPolicy, Policy
 from .power import FIRST_VALUES, feature, power_tree, powers, weight_names
 from .registry import CATALOGUE
@@ -20,7 +21,7 @@ VERSION: Literal[1] = 1
 
 
 class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 class StartSpec(_Model):
@@ -62,10 +63,21 @@ class Expression(_Model):
     parameters: dict[str, FiniteFloat]
     start: StartSpec
 
+    @model_validator(mode="after")
+    def _complete(self) -> Expression:
+        wanted = names(parse(self.expression, parameters=None))
+        if set(wanted) != set(self.parameters):
+            raise ValueError(f"the parameters of {self.expression} are {', '.join(wanted)}")
+        return self
+
     def policy(self, name: str) -> Policy:
         return IndexPolicy(
             self.expression, parameters=self.parameters, start=self.start.start(), name=name
         )
+
+
+def _meanings(v1: str) -> dict[str, str]:
+    return {"v1": FIRST_VALUES[v1], "v2": "1/sqrt(n)", "v3": "r", "v4": "s"}
 
 
 class Power(_Model):
@@ -74,12 +86,14 @@ class Power(_Model):
     kind: Literal["power"] = "power"
     degree: Annotated[int, Field(ge=1, le=4)]
     v1: Literal["t", "h"]
-    values: dict[str, str] = {}
-    weights: dict[str, FiniteFloat]
+    values: dict[str, str]
+    weights: Annotated[dict[str, FiniteFloat], Field(min_length=1)]
     start: StartSpec
 
     @model_validator(mode="after")
     def _known(self) -> Power:
+        if self.values != _meanings(self.v1):
+            raise ValueError(f"values must be {_meanings(self.v1)}: what v1, v2, v3 and v4 are")
         known = {feature(exponents) for exponents in powers(self.degree)}
         for name in self.weights:
             if name not in known:
@@ -93,12 +107,11 @@ class Power(_Model):
             for exponents, name in zip(powers(degree), weight_names(degree), strict=True)
             if parameters[name] != 0.0
         }
-        meaning = {"v1": FIRST_VALUES[v1], "v2": "1/sqrt(n)", "v3": "r", "v4": "s"}
         return cls.model_validate(
             {
                 "degree": degree,
                 "v1": v1,
-                "values": meaning,
+                "values": _meanings(v1),
                 "weights": weights,
                 "start": StartSpec.of(start),
             }
@@ -153,8 +166,8 @@ class Origin(_Model):
     stopped: str
     generations: int
     evaluations: int
-    regret: Measured | None
-    floor: FiniteFloat | None
+    regret: Measured | None = None
+    floor: FiniteFloat | None = None
     versions: dict[str, str]
 
 
@@ -201,13 +214,13 @@ def read_file(path: str | Path) -> PolicyFile:
         ) from None
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         raise InputError(f'{path} is no policy file: it has no "format": "{FORMAT}"')
-    if value.get("version") != VERSION:
+    if value.get("version") != VERSION or isinstance(value["version"], bool):
         raise InputError(
             f"{path} has version {value.get('version')!r}; this metabandit reads version {VERSION}. "
             f"Update metabandit, or learn the policy again"
         )
     try:
-        return PolicyFile.model_validate(value)
+        return PolicyFile.model_validate_json(content)
     except ValidationError as error:
         raise InputError(f"{path} is damaged: {_explain(error)}") from None
 

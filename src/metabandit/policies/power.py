@@ -19,7 +19,7 @@ _OTHER_VALUES = ("1/sqrt(n)", "r", "s")
 
 def power_degree(text: str) -> int | None:
     """P of `power-P`, or None if the text is none."""
-    match = re.fullmatch(r"power-(\w+)", text)
+    match = re.fullmatch(r"power-(\S+)", text)
     if match is None:
         return None
     if not match.group(1).isdecimal() or not 1 <= int(match.group(1)) <= HIGHEST_DEGREE:

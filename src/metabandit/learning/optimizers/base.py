@@ -28,14 +28,14 @@ class Optimizer(ABC):
     """Minimises a function of d numbers by ask and tell.
 
     A new optimiser subclasses this in a file of its own, sets `name`, `meaning` and `settings`
-    (numbers that a person may set, with their defaults; 0 stands for what the optimiser chooses), and
+    (numbers that a person may set, with their defaults; None is for the optimiser to choose), and
     is decorated with `register_optimizer`. All its randomness must come from `task.seed`: a run that
     was killed is resumed by asking and telling again what is on record.
     """
 
     name: ClassVar[str]
     meaning: ClassVar[str]
-    settings: ClassVar[Mapping[str, float]] = {}
+    settings: ClassVar[Mapping[str, float | None]] = {}
 
     def __init__(self, task: Task, settings: Mapping[str, float]) -> None:
         self.task = task
@@ -80,12 +80,10 @@ def make_optimizer(text: str, task: Task) -> Optimizer:
     return kind(task, settings)
 
 
-def check_population(value: float, least: int, name: str) -> int:
-    """A size of a population as a person set it."""
-    if value != int(value) or value < least:
-        raise InputError(
-            f"population of {name} must be a whole number of at least {least}, not {value:g}"
-        )
+def check_count(value: float, what: str, least: int, most: int = 10_000) -> int:
+    """A whole number as a person set it."""
+    if value != int(value) or not least <= value <= most:
+        raise InputError(f"{what} must be a whole number from {least} to {most}, not {value:g}")
     return int(value)
 
 

@@ -16,11 +16,12 @@ from cmaes import CMA
 
 from ...errors import InputError
 from ...families import Array
-from .base import Optimizer, Task, check_population, register_optimizer, without_infinities
+from .base import Optimizer, Task, check_count, register_optimizer, without_infinities
 
 # A search stands still if its best value has improved by less than this share in many generations.
 _STILL = 1e-6
 _FAR = 1e20
+_LARGEST = 10_000
 
 
 @register_optimizer
@@ -29,15 +30,24 @@ class Cma(Optimizer):
 
     name: ClassVar[str] = "cma"
     meaning: ClassVar[str] = "CMA-ES: a Gaussian with a covariance that adapts"
-    settings: ClassVar[Mapping[str, float]] = {"population": 0.0, "deviation": 0.0, "adapt": 0.0}
+    settings: ClassVar[Mapping[str, float | None]] = {
+        "population": None,
+        "deviation": None,
+        "adapt": 0.0,
+    }
 
     def __init__(self, task: Task, settings: Mapping[str, float]) -> None:
         super().__init__(task, settings)
-        size = self.chosen["population"] or 4 + math.floor(3 * math.log(len(task.center)))
-        self.population = check_population(size, 4, self.name)
-        self.begin = self.chosen["deviation"] or task.deviation
-        if self.begin <= 0.0:
-            raise InputError(f"deviation of cma must be greater than 0, not {self.begin:g}")
+        size, deviation, adapt = (self.chosen[key] for key in ("population", "deviation", "adapt"))
+        self.population = 4 + math.floor(3 * math.log(len(task.center)))
+        if size is not None:
+            self.population = check_count(size, "population of cma", 4)
+        self.begin = task.deviation if deviation is None else deviation
+        if not 0.0 < self.begin <= 1e6:
+            raise InputError(
+                f"deviation of cma must be greater than 0 and at most 1e6, not {self.begin:g}"
+            )
+        self.adapt = bool(check_count(adapt or 0.0, "adapt of cma", 0, 1))
         self.starts = 0
         self._start()
 
@@ -46,8 +56,8 @@ class Cma(Optimizer):
             mean=self.task.center.copy(),
             sigma=self.begin,
             seed=(self.task.seed + self.starts) % 2**32,
-            population_size=self.population * 2**self.starts,
-            lr_adapt=bool(self.chosen["adapt"]),
+            population_size=min(self.population * 2**self.starts, _LARGEST),
+            lr_adapt=self.adapt,
         )
         self.starts += 1
         self.best: list[float] = []

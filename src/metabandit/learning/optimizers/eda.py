@@ -14,7 +14,7 @@ import numpy as np
 
 from ...errors import InputError
 from ...families import Array
-from .base import Optimizer, Task, check_population, register_optimizer
+from .base import Optimizer, Task, check_count, register_optimizer
 
 
 @register_optimizer
@@ -23,14 +23,17 @@ class Eda(Optimizer):
 
     name: ClassVar[str] = "eda"
     meaning: ClassVar[str] = "independent Gaussians, fitted to the best quarter (the paper's)"
-    settings: ClassVar[Mapping[str, float]] = {"population": 0.0, "best": 0.0}
+    settings: ClassVar[Mapping[str, float | None]] = {"population": None, "best": None}
 
     def __init__(self, task: Task, settings: Mapping[str, float]) -> None:
         super().__init__(task, settings)
-        size = self.chosen["population"] or max(8 * len(task.center), 40)
-        self.population = check_population(size, 2, self.name)
-        best = self.chosen["best"] or max(self.population // 4, 1)
-        self.best = check_population(best, 1, f"the best of {self.name}")
+        size, best = self.chosen["population"], self.chosen["best"]
+        self.population = max(8 * len(task.center), 40)
+        if size is not None:
+            self.population = check_count(size, "population of eda", 2)
+        self.best = max(self.population // 4, 1)
+        if best is not None:
+            self.best = check_count(best, "best of eda", 1)
         if self.best >= self.population:
             raise InputError(
                 f"best of {self.name} must be less than its population ({self.population}), "
