@@ -275,7 +275,11 @@ def test_cma_begins_anew_when_it_stands_still():
     [
         ("adam", "unknown optimizer"),
         ("eda:size=3", "no parameter"),
-        ("eda:population=1", "at least 2"),
+        ("eda:population=1", "from 2 to"),
+        ("cma:population=1e9", "to 10000"),
+        ("cma:population=0", "from 4"),
+        ("cma:deviation=1e300", "at most 1e6"),
+        ("cma:adapt=2", "from 0 to 1"),
         ("eda:population=8,best=8", "less than"),
         ("cma:population=2.5", "whole number"),
         ("cma:deviation=-1", "greater than 0"),
@@ -508,6 +512,15 @@ def test_wins_are_learned():
         ({"v1": "t"}, "has none"),
         ({"initial": {"r": 1.0}}, "is a variable"),
         ({"initial": {"z": 1.0}}, "no parameter"),
+        ({"initial": {"C": 1e40}}, "at most 1e"),
+        ({"initial": [1, 2]}, "to begin with"),
+        ({"initial": "nowhere.json"}, "does not exist"),
+        ({"objective": None}, "must be a text"),
+        ({"optimizer": 3}, "must be a text"),
+        ({"start": 3}, "must be a text"),
+        ({"out": 3}, "text or a Path"),
+        ({"space": "power-1.5"}, "1 to 4"),
+        ({"space": "policy.json"}, "--initial policy.json"),
         ({"start": "each-once", "space": "thompson"}, "its own start"),
     ],
 )
@@ -569,6 +582,15 @@ def test_a_trace_of_another_run_is_not_resumed(tmp_path):
     trace.write_text("\n".join([lines[0], json.dumps(record)]) + "\n", "utf-8")
     with pytest.raises(mb.InputError, match="other candidates"):
         mb.learn("ucb1", TWO, 10, out=out, generations=2, resume=True)
+    for damage in ({"values": None}, {"values": ["x"]}, {"noise": "much"}):
+        record = {**json.loads(lines[1]), **damage}
+        trace.write_text("\n".join([lines[0], json.dumps(record)]) + "\n", "utf-8")
+        with pytest.raises(mb.InputError, match="damaged"):
+            mb.learn("ucb1", TWO, 10, out=out, generations=2, resume=True)
+    for content in ('{"trace": 1, "settings": 3}\n', lines[0] + "\n3\n", "\n", ""):
+        trace.write_text(content, "utf-8")
+        with pytest.raises(mb.InputError, match="damaged"):
+            mb.learn("ucb1", TWO, 10, out=out, generations=2, resume=True)
     trace.write_text("nonsense\n", "utf-8")
     with pytest.raises(mb.InputError, match="damaged"):
         mb.learn("ucb1", TWO, 10, out=out, generations=2, resume=True)
@@ -593,6 +615,42 @@ def test_nothing_is_overwritten(tmp_path):
     for name, word in (("policy.txt", "ends in .json"), ("nowhere/policy.json", "does not exist")):
         with pytest.raises(mb.InputError, match=word):
             mb.learn("ucb1", TWO, 10, out=tmp_path / name, generations=1)
+
+
+def test_one_run_at_a_time_writes_a_file(tmp_path):
+    out = tmp_path / "policy.json"
+    refused = []
+
+    def second(generation):
+        for options in ({"resume": True}, {"force": True}):
+            with pytest.raises(mb.InputError, match="another run is writing"):
+                mb.learn("ucb1", TWO, 10, out=out, generations=2, **options)
+            refused.append(options)
+
+    mb.learn("ucb1", TWO, 10, out=out, generations=2, progress=second)
+    assert len(refused) == 4
+    assert len(out.with_name("policy.trace.jsonl").read_text("utf-8").splitlines()) == 3
+
+
+def test_stopped_before_anything_was_learned(tmp_path, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(judges.Judge, "judge", stop)
+    with pytest.raises(KeyboardInterrupt):
+        mb.learn("ucb1", TWO, 10, out=tmp_path / "policy.json", generations=2)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_learned_policy_is_saved_but_nothing_overwritten(tmp_path):
+    found = mb.learn("ucb1", mb.Gaussian(arms=3), 10, generations=1)
+    path = tmp_path / "policy.json"
+    found.save(path)
+    assert found.floor is None
+    assert mb.policy(path.as_posix()).parameters == found.policy.parameters
+    with pytest.raises(mb.InputError, match="exists"):
+        found.save(path)
+    found.save(path, force=True)
 
 
 def test_a_time_limit_ends_the_search():

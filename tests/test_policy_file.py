@@ -8,10 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metabandit as mb
+from metabandit.learning import learner
 from metabandit.learning.spaces import make_space
 from metabandit.policies.file import PolicyFile, read_file
 
 TWO = mb.Bernoulli(arms=2)
+
+
+@pytest.fixture(autouse=True)
+def _short_reports(monkeypatch):
+    monkeypatch.setattr(learner, "_MOST_EPISODES", 20_000)
+
+
 UNEVEN = mb.Bernoulli(arms=2, alpha=[3, 1], beta=[2, 1])
 
 
@@ -79,6 +87,11 @@ def change(content, keys, value):
     ("keys", "value", "word"),
     [
         (["version"], 7, "version 7"),
+        (["version"], True, "version True"),
+        (["policy", "weights"], {}, "weights"),
+        (["policy", "weights", "v2"], "1", "v2"),
+        (["policy", "weights", "v2"], True, "v2"),
+        (["policy", "values", "v3"], "s", "what v1, v2, v3 and v4 are"),
         (["format"], "something", "no policy file"),
         (["policy", "kind"], "neural", "damaged: policy"),
         (["policy", "weights", "v2"], "much", "v2"),
@@ -123,6 +136,26 @@ def test_a_policy_for_arms_that_are_alike_is_for_any_number(tmp_path):
     mb.learn("r + a/n", TWO, 10, out=path, generations=1)
     for prior in (mb.Bernoulli(arms=5), mb.TruncatedGaussian(arms=3)):
         mb.evaluate(str(path), prior, 10, episodes=1000)
+
+
+def test_parameters_are_those_of_the_expression(tmp_path):
+    path = tmp_path / "policy.json"
+    mb.learn("r + a/n", TWO, 10, out=path, generations=1)
+    content = json.loads(path.read_text("utf-8"))
+    content["policy"]["parameters"]["b"] = 1.0
+    path.write_text(json.dumps(content), "utf-8")
+    with pytest.raises(mb.InputError, match="the parameters of"):
+        mb.policy(str(path))
+
+
+@pytest.mark.parametrize(
+    "prior", [mb.Bernoulli(arms=5), mb.Gaussian(arms=2), mb.BetaRewards(arms=2)]
+)
+def test_policies_without_a_floor_are_read_back(tmp_path, prior):
+    path = tmp_path / "policy.json"
+    found = mb.learn("r + a/n", prior, 10, out=path, generations=1, optimizer="cma:population=4")
+    assert "floor" not in json.loads(path.read_text("utf-8"))["learned"]
+    assert mb.policy(str(path)).formula == found.policy.formula
 
 
 def test_a_broken_policy_of_the_catalogue(tmp_path):
