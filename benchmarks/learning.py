@@ -44,21 +44,35 @@ def learn(options: str, folder: Path | None = None) -> tuple[dict[str, Any], flo
     return json.loads(done.stdout), time.monotonic() - begun
 
 
+def as_row(
+    commands: list[str], reached: str, wanted: str, taken: float, **more: Any
+) -> dict[str, Any]:
+    """What the table shows of one row; `more` has at least whether it holds."""
+    return {
+        "command": "; ".join(f"metabandit learn {options}" for options in commands),
+        "reached": reached,
+        "wanted": wanted,
+        "seconds": round(taken, 1),
+        "error": None,
+        "within": None,
+        **more,
+    }
+
+
 def regret_row(options: str, limit: float, seconds: float | None = None) -> dict[str, Any]:
     result, taken = learn(options)
     measured = result["learned"]["regret"]
-    row = {
-        "command": f"metabandit learn {options}",
-        "reached": f"{measured['mean']:.6g}",
-        "error": measured["standard_error"],
-        "wanted": f"{limit:g} or less",
-        "seconds": round(taken, 1),
-        "search": round(result["search_seconds"], 1),
-        "within": seconds,
-        "floor": result["learned"].get("floor"),
-    }
-    row["holds"] = measured["mean"] <= limit and (seconds is None or taken <= seconds)
-    return row
+    return as_row(
+        [options],
+        f"{measured['mean']:.6g}",
+        f"{limit:g} or less",
+        taken,
+        error=measured["standard_error"],
+        search=round(result["search_seconds"], 1),
+        within=seconds,
+        floor=result["learned"].get("floor"),
+        holds=measured["mean"] <= limit and (seconds is None or taken <= seconds),
+    )
 
 
 def tuned_row(name: str, horizon: int) -> dict[str, Any]:
@@ -73,18 +87,17 @@ def tuned_row(name: str, horizon: int) -> dict[str, Any]:
     result, taken = learn(options)
     measured = result["learned"]["regret"]
     parameters = result["policy"]["parameters"]
-    return {
-        "command": f"metabandit learn {options}",
-        "reached": f"{measured['mean']:.5g}",
-        "error": measured["standard_error"],
-        "parameters": ", ".join(f"{key}={value:.4g}" for key, value in parameters.items()),
-        "paper_parameters": rows[0]["parameters"],
-        "wanted": f"{paper:g} within 3 %",
-        "seconds": round(taken, 1),
-        "search": round(result["search_seconds"], 1),
-        "within": None,
-        "holds": abs(measured["mean"] / paper - 1.0) <= 0.03,
-    }
+    return as_row(
+        [options],
+        f"{measured['mean']:.5g}",
+        f"{paper:g} within 3 %",
+        taken,
+        error=measured["standard_error"],
+        parameters=", ".join(f"{key}={value:.4g}" for key, value in parameters.items()),
+        paper_parameters=rows[0]["parameters"],
+        search=round(result["search_seconds"], 1),
+        holds=abs(measured["mean"] / paper - 1.0) <= 0.03,
+    )
 
 
 def many_arms() -> dict[str, Any]:
@@ -96,16 +109,14 @@ def many_arms() -> dict[str, Any]:
         prior = mb.Bernoulli(arms=10)
         test = mb.evaluate([learned, *rivals], prior, 200, episodes=200_000, seed=12345)
     apart = [test.difference(position, 0) for position in (1, 2, 3)]
-    return {
-        "command": f"metabandit learn {options}",
-        "reached": f"{test[0].mean_regret:.4f}",
-        "error": test[0].standard_error,
-        "wanted": "below "
-        + ", ".join(f"{item.policy} {item.mean_regret:.2f}" for item in test[1:]),
-        "seconds": round(taken, 1),
-        "within": None,
-        "holds": all(item.interval[0] > 0.0 for item in apart),
-    }
+    return as_row(
+        [options],
+        f"{test[0].mean_regret:.4f}",
+        "below " + ", ".join(f"{item.policy} {item.mean_regret:.2f}" for item in test[1:]),
+        taken,
+        error=test[0].standard_error,
+        holds=all(item.interval[0] > 0.0 for item in apart),
+    )
 
 
 def other_family() -> dict[str, Any]:
@@ -122,16 +133,15 @@ def other_family() -> dict[str, Any]:
         prior = mb.TruncatedGaussian(arms=2)
         test = mb.evaluate(made, prior, 100, episodes=1_000_000, seed=12345)
     apart = [test.difference(position, 0) for position in (1, 2)]
-    return {
-        "command": f"metabandit learn {there}; metabandit learn {here}; metabandit learn {again}",
-        "reached": f"{test[0].mean_regret:.4f}",
-        "error": test[0].standard_error,
-        "wanted": f"below those learned on Bernoulli arms: {test[1].mean_regret:.4f} (prior-counts), "
+    return as_row(
+        [there, here, again],
+        f"{test[0].mean_regret:.4f}",
+        f"below those learned on Bernoulli arms: {test[1].mean_regret:.4f} (prior-counts), "
         f"{test[2].mean_regret:.4f} (each-once)",
-        "seconds": round(taken, 1),
-        "within": None,
-        "holds": all(item.interval[0] > 0.0 for item in apart),
-    }
+        taken,
+        error=test[0].standard_error,
+        holds=all(item.interval[0] > 0.0 for item in apart),
+    )
 
 
 def wins() -> dict[str, Any]:
@@ -147,15 +157,13 @@ def wins() -> dict[str, Any]:
         problems = mb.Table(mb.Bernoulli(arms=2).draw(np.random.default_rng(987), 10_000)[..., 0])
         test = mb.evaluate([*made, "ucb1-tuned"], problems, 100, method="exact")
     shares = [test.share_of_wins(position, 2) for position in (0, 1)]
-    return {
-        "command": f"metabandit learn {aim}; metabandit learn {mean}",
-        "reached": f"{100 * shares[0]:.2f} % of problems won",
-        "error": None,
-        "wanted": f"more than {100 * shares[1]:.2f} % (learned on mean regret)",
-        "seconds": round(taken, 1),
-        "within": None,
-        "holds": shares[0] > shares[1],
-    }
+    return as_row(
+        [aim, mean],
+        f"{100 * shares[0]:.2f} % of problems won",
+        f"more than {100 * shares[1]:.2f} % (learned on mean regret)",
+        taken,
+        holds=shares[0] > shares[1],
+    )
 
 
 ROWS: dict[str, Callable[[], dict[str, Any]]] = {

@@ -10,7 +10,7 @@ import metabandit as mb
 from metabandit.evaluation import exact, montecarlo
 from metabandit.evaluation.results import IndexFault
 from metabandit.kernels import posterior
-from metabandit.learning import judges, learner
+from metabandit.learning import judges, measure
 from metabandit.learning.objectives import read_objective
 from metabandit.learning.optimizers import OPTIMIZERS
 from metabandit.learning.optimizers.base import Task, make_optimizer
@@ -26,7 +26,7 @@ TWO = mb.Bernoulli(arms=2)
 @pytest.fixture(autouse=True)
 def _short_reports(monkeypatch):
     """The measurement at the end is tested elsewhere; here it need not be precise."""
-    monkeypatch.setattr(learner, "_MOST_EPISODES", 20_000)
+    monkeypatch.setattr(measure, "_MOST_EPISODES", 20_000)
 
 
 # Power-P ---------------------------------------------------------------------------------------
@@ -343,21 +343,20 @@ def test_judges_agree_whether_exact_or_simulated(text):
     problems = mb.Table(TWO.draw(np.random.default_rng(1), 200)[..., 0])
     method = "exact" if objective.mean else "problems"
 
-    def judge(prior, method, fixed):
+    def judge(prior, method):
         return judges.Judge(
             objective,
             prior,
             20,
             reference=reference,
             method=method,
-            fixed=fixed,
             seed=3,
             threads=2,
         )
 
-    exactly = judge(problems, method, True).judge(candidates, 0)
+    exactly = judge(problems, method).judge(candidates, 0)
     assert exactly.noise == 0.0
-    simulated = judge(problems, "simulated", False)
+    simulated = judge(problems, "simulated")
     simulated.problems, simulated.runs = 20_000, 1 if objective.mean else 100
     found = simulated.judge(candidates, 0)
     assert found.noise > 0.0
@@ -387,9 +386,7 @@ def test_exact_judges_are_evaluate():
 
 def test_more_problems_are_drawn_when_noise_hides_the_differences():
     objective = read_objective("regret", reference=None)
-    judge = judges.Judge(
-        objective, TWO, 20, reference=None, method="simulated", fixed=False, seed=1, threads=1
-    )
+    judge = judges.Judge(objective, TWO, 20, reference=None, method="simulated", seed=1, threads=1)
     before = judge.problems
     clear = judges.Judgement(np.array([1.0, 2.0, 3.0, 4.0]), 0.01, before, 1, 0.0)
     judge.adapt(clear)
@@ -451,7 +448,7 @@ def test_the_papers_protocol():
     assert found.file.policy.start.kind == "each-once"
     values = [min(record["values"]) for record in found.trace]
     best = found.trace[int(np.argmin(values))]
-    assert found.parameters["C"] == pytest.approx(best["best_candidate"][0])
+    assert found.parameters["C"] == pytest.approx(10.0 ** best["best_candidate"][0])
     assert len(found.trace) == 12
     # The same problems with the same luck: the same candidate has the same value.
     space = make_space("ucb1", TWO, paper=True)
@@ -461,12 +458,11 @@ def test_the_papers_protocol():
         30,
         reference=None,
         method="simulated",
-        fixed=True,
         seed=8,
         threads=1,
         paper=True,
     )
-    candidate = space.policy(np.array([0.17]))
+    candidate = space.policy(np.array([-0.77]))
     assert judge.judge([candidate], 0).values == judge.judge([candidate], 7).values
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metabandit as mb
-from metabandit.learning import learner
+from metabandit.learning import measure
 from metabandit.learning.spaces import make_space
 from metabandit.policies.file import PolicyFile, read_file
 
@@ -17,7 +17,7 @@ TWO = mb.Bernoulli(arms=2)
 
 @pytest.fixture(autouse=True)
 def _short_reports(monkeypatch):
-    monkeypatch.setattr(learner, "_MOST_EPISODES", 20_000)
+    monkeypatch.setattr(measure, "_MOST_EPISODES", 20_000)
 
 
 UNEVEN = mb.Bernoulli(arms=2, alpha=[3, 1], beta=[2, 1])

@@ -9,8 +9,7 @@ import numpy as np
 
 from ..errors import InputError, nearest
 from ..policies import Optimum, Plan, Policy, Progress, Start, optimal, policy
-from ..policies.induction import states
-from ..policies.optimum import check_prior, has_optimum
+from ..policies.optimum import check_prior, has_optimum, optimum_seconds
 from ..priors import Prior
 from ..settings import check_horizon, check_threads, check_whole
 from . import exact, montecarlo
@@ -29,13 +28,6 @@ def default_checkpoints(horizon: int, count: int = 24) -> list[int]:
     """Numbers of plays at which regret is looked at: spread evenly in the logarithm."""
     points = np.geomspace(1, horizon, count).round().astype(int)
     return sorted({int(point) for point in points} | {horizon})
-
-
-def _has_affordable_floor(prior: Prior, horizon: int) -> bool:
-    if not has_optimum(prior):
-        return False
-    rate = 1e9 if prior.arms == 2 else 1e8
-    return states(prior.arms, horizon) / rate <= _FLOOR_SECONDS
 
 
 def _check_method(method: str, *, asked: bool) -> None:
@@ -153,16 +145,16 @@ def evaluate(
     method = _pick_method(method, plans, prior, horizon, asked=asked)
 
     if method == EXACT:
-        if announce is not None and not exact.is_compiled(prior.arms):
-            announce("compiling the exact evaluation for this machine, once (about 20 s) ...")
+        if announce is not None:
+            exact.announce_compilation(prior.arms, announce)
         evaluations = exact.evaluate_exactly(
             plans, prior, horizon, checkpoints=points, threads=threads, progress=progress
         )
         covariance = np.zeros((len(made), len(made)))
         episodes = 0
     else:
-        if announce is not None and not montecarlo.is_compiled():
-            announce("compiling the simulator for this machine, once (about half a minute) ...")
+        if announce is not None:
+            montecarlo.announce_compilation(announce)
         evaluations, covariance = montecarlo.simulate(
             plans,
             prior,
@@ -176,7 +168,8 @@ def evaluate(
             progress=progress,
         )
     lowest: Optimum | None = None
-    if floor or (floor is None and _has_affordable_floor(prior, horizon)):
+    quick = has_optimum(prior) and optimum_seconds(prior, horizon) <= _FLOOR_SECONDS
+    if floor or (floor is None and quick):
         lowest = optimal(prior, horizon, threads=threads, progress=progress if floor else None)
     return Comparison(
         evaluations=evaluations,

@@ -57,14 +57,21 @@ def is_compiled(arms: int) -> bool:
     return jit.is_cached(forward.run_two if arms == 2 else three_arms.step_forward)
 
 
-def cost(prior: Prior, horizon: int) -> float:
-    """About how many seconds one policy takes on one thread."""
+def announce_compilation(arms: int, announce: Callable[[str], None]) -> None:
+    """Say so if the kernels must be compiled first, which happens once."""
+    if not is_compiled(arms):
+        announce("compiling the exact evaluation for this machine, once (about 20 s) ...")
+
+
+def cost(prior: Prior, horizon: int, problems: int = 0) -> float:
+    """About how many seconds one policy takes on one thread, with its regret on so many problems.
+
+    The problems of a table need not be counted: they are known.
+    """
     if prior.arms > 2:
         return states(prior.arms, horizon) / 1e8
-    seconds = states(2, horizon) / 8e8
-    if isinstance(prior, Table):
-        seconds += len(prior.means) * horizon**3 / 1e10
-    return seconds
+    problems = len(prior.means) if isinstance(prior, Table) else problems
+    return states(2, horizon) / 8e8 + problems * horizon**3 / 1e10
 
 
 def evaluate_exactly(
@@ -178,7 +185,8 @@ def evaluate_population(
     simple: bool,
     threads: int,
 ) -> list[Array | IndexFault]:
-    """The regret of many policies, or their simple regret: on each problem of a table, else its mean.
+    """The regret of many policies, or their simple regret: on each problem of a table, else its mean
+    alone.
 
     A policy whose index is not finite somewhere has the fault in its place.
     """

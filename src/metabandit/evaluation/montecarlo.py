@@ -58,6 +58,12 @@ def is_compiled() -> bool:
     return jit.is_cached(simulate.simulate)
 
 
+def announce_compilation(announce: Callable[[str], None]) -> None:
+    """Say so if the simulator must be compiled first, which happens once."""
+    if not is_compiled():
+        announce("compiling the simulator for this machine, once (about half a minute) ...")
+
+
 class _ProblemSource:
     """Problems by number: group g comes from a stream of its own."""
 

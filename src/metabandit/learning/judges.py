@@ -21,8 +21,13 @@ from ..policies import Plan, Policy
 from ..priors import Prior, Table
 from .objectives import Objective
 
+EXACTLY, ON_PROBLEMS, SIMULATED = "exact", "problems", "simulated"
 PAPER_PROBLEMS = 100
 PAPER_RUNS = 100
+# Exact evaluation is used where a candidate takes less than this many seconds.
+_EXACT_SECONDS = 0.15
+_FIRST_PROBLEMS = 1000
+_MOST_PROBLEMS = 20_000
 # Runs of a problem where the regret of each single problem matters.
 _RUNS = 100
 _FIRST_EPISODES = 20_000
@@ -51,11 +56,22 @@ class Judgement:
     work: float
 
 
+def judging_method(example: Policy, prior: Prior, horizon: int, objective: Objective) -> str:
+    """How candidates like this one are judged, unless by the paper's protocol (see Judge)."""
+    if exact.obstacle(prior, [(example, example.plan(prior, horizon))], horizon) is not None:
+        return SIMULATED
+    if objective.mean:
+        return EXACTLY if exact.cost(prior, horizon) <= _EXACT_SECONDS else SIMULATED
+    seconds = exact.cost(prior, horizon, _FIRST_PROBLEMS)
+    return ON_PROBLEMS if prior.arms == 2 and seconds <= 2 * _EXACT_SECONDS else SIMULATED
+
+
 class Judge:
     """Judges candidates for one prior, horizon and objective.
 
-    method: `exact` (the mean over the prior), `problems` (exact on each of the problems drawn) or
-        `simulated`
+    method: EXACTLY (the mean over the prior), ON_PROBLEMS (exact on each of the problems drawn, or
+        on all of a table) or SIMULATED
+    paper: the paper's problems and runs, drawn once
     """
 
     def __init__(
@@ -66,7 +82,6 @@ class Judge:
         *,
         reference: Policy | None,
         method: str,
-        fixed: bool,
         seed: int,
         threads: int,
         paper: bool = False,
@@ -78,25 +93,26 @@ class Judge:
         if reference is not None:
             reference.prepare(prior, horizon, None)
         self.method = method
-        self.fixed = fixed
+        all_known = method == ON_PROBLEMS and isinstance(prior, Table)
+        self.fixed = paper or all_known
         self.seed = seed
         self.threads = threads
         self.runs = 1
-        if method == "simulated" and (paper or not objective.mean):
+        if method == SIMULATED and (paper or not objective.mean):
             self.runs = PAPER_RUNS if paper else _RUNS
         self.problems = 0
         if paper:
             self.problems = PAPER_PROBLEMS
-        elif method == "simulated":
+        elif method == SIMULATED:
             self.problems = _FIRST_EPISODES // self.runs
-        elif method == "problems":
-            self.problems = len(prior.means) if isinstance(prior, Table) else 1000
+        elif method == ON_PROBLEMS:
+            self.problems = len(prior.means) if isinstance(prior, Table) else _FIRST_PROBLEMS
         self.reference_regret: Array | None = None
 
     @property
     def noisy(self) -> bool:
         """Whether values change with the problems that are drawn."""
-        return self.method != "exact" and not self.fixed
+        return self.method != EXACTLY and not self.fixed
 
     def judge(self, candidates: Sequence[Policy | None], generation: int) -> Judgement:
         """The values of candidates; None stands for one that cannot be played."""
@@ -112,33 +128,33 @@ class Judge:
                 continue
         values = np.full(len(candidates), np.inf)
         noise = 0.0
-        if plans and self.method == "exact":
-            found = self._exactly(plans, self.prior)
-            values[places] = [np.inf if item is None else item for item in found]
+        if plans and self.method == EXACTLY:
+            values[places] = self._exact_regret(plans, self.prior).mean(axis=1)
         elif plans:
             regret = self._on_problems(plans, 0 if self.fixed else generation)
             values[places] = self.objective.value(regret, self.reference_regret)
             if self.noisy:
                 noise = self._noise(regret)
-        problems = self.problems
-        work = float(len(candidates)) * self._work()
-        return Judgement(values, noise, problems, self.runs, work)
+        return Judgement(
+            values, noise, self.problems, self.runs, float(len(candidates)) * self._work()
+        )
 
     def _work(self) -> float:
         """Plays times arms of one candidate, or what exact evaluation takes in that time."""
-        if self.method == "simulated":
+        if self.method == SIMULATED:
             return float(self.problems * self.runs * self.horizon * self.prior.arms)
-        seconds = exact.cost(self.prior, self.horizon)
-        if self.method == "problems":
-            seconds += self.problems * self.horizon**3 / 1e10
-        return 6e8 * seconds
+        return 6e8 * exact.cost(self.prior, self.horizon, self.problems)
 
-    def _exactly(self, plans: Sequence[tuple[Policy, Plan]], prior: Prior) -> list[float | None]:
-        """Mean regret or simple regret of each policy, None where an index is not finite."""
+    def _exact_regret(self, plans: Sequence[tuple[Policy, Plan]], prior: Prior) -> Array:
+        """Regret or simple regret, [policy, problem]; infinite where an index is not finite.
+
+        Without a table there is one column, the mean over the prior.
+        """
         results = exact.evaluate_population(
             plans, prior, self.horizon, simple=self.objective.simple, threads=self.threads
         )
-        return [None if isinstance(item, IndexFault) else float(item.mean()) for item in results]
+        nothing = np.full(len(prior.means) if isinstance(prior, Table) else 1, np.inf)
+        return np.stack([nothing if isinstance(item, IndexFault) else item for item in results])
 
     def _on_problems(self, plans: Sequence[tuple[Policy, Plan]], generation: int) -> Array:
         """Regret of each policy on each problem; that of the reference is kept aside."""
@@ -147,8 +163,11 @@ class Judge:
         every = list(plans)
         if self.reference is not None:
             every.append((self.reference, self.reference.plan(self.prior, self.horizon)))
-        if self.method == "problems":
-            regret = self._exactly_on(every, seed)
+        if self.method == ON_PROBLEMS:
+            known = self.prior
+            if not isinstance(known, Table):
+                known = Table(known.draw(np.random.default_rng(seed), self.problems)[..., 0])
+            regret = self._exact_regret(every, known)
         else:
             regret = montecarlo.play_population(
                 every,
@@ -167,17 +186,6 @@ class Judge:
             self.reference_regret = regret[-1]
             return regret[:-1]
         return regret
-
-    def _exactly_on(self, plans: Sequence[tuple[Policy, Plan]], seed: int) -> Array:
-        prior = self.prior
-        if not isinstance(prior, Table):
-            means = prior.draw(np.random.default_rng(seed), self.problems)[..., 0]
-            prior = Table(means)
-        results = exact.evaluate_population(
-            plans, prior, self.horizon, simple=self.objective.simple, threads=self.threads
-        )
-        nothing = np.full(self.problems, np.inf)
-        return np.stack([nothing if isinstance(item, IndexFault) else item for item in results])
 
     def _noise(self, regret: Array) -> float:
         """The standard error of the difference between two of the better candidates."""
@@ -207,7 +215,7 @@ class Judge:
         finite = np.sort(judgement.values[np.isfinite(judgement.values)])
         better = finite[: max(2, len(finite) // 2)]
         signal = float(np.sqrt(2.0) * better.std()) if len(better) > 1 else 0.0
-        most = _MOST_EPISODES // self.runs if self.method == "simulated" else 20_000
+        most = _MOST_EPISODES // self.runs if self.method == SIMULATED else _MOST_PROBLEMS
         self.problems = judgement.problems
         if judgement.noise > _NOISE_SHARE * signal:
             self.problems = min(int(judgement.problems * _GROWTH), max(most, judgement.problems))

@@ -11,30 +11,22 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, nearest
-from ..evaluation import Comparison, Evaluation, evaluate, exact, montecarlo
-from ..policies import Optimum, Policy, Start, optimal, policy
-from ..policies.file import Measured, Origin, PolicyFile, Power, read_file
-from ..policies.induction import states
-from ..policies.optimum import has_optimum
+from ..evaluation import Comparison, Evaluation, exact, montecarlo
+from ..policies import Policy, Start, policy
+from ..policies.file import Origin, PolicyFile, Power, read_file
 from ..policies.power import feature, powers, weight_names
-from ..priors import Prior, Table
+from ..priors import Prior
 from ..settings import check_horizon, check_threads, check_whole, read_number, read_settings
-from .judges import Judge
+from .judges import SIMULATED
+from .measure import Measurement, find_floor, measure
 from .objectives import read_objective
 from .optimizers.base import read_optimizer
-from .search import Generation, Plan, Search, judging_method, stream
-from .spaces import Space, make_space
+from .search import Generation, Plan, Search
+from .spaces import make_space
 from .trace import Trace, trace_path
 
 PROTOCOLS = ("default", "paper")
 _PAPER_GENERATIONS = 100
-_CLASSICS = ("ucb1", "ucb1-tuned", "kl-ucb", "thompson")
-# The floor, and the exact regret of the result, are computed where they take about this many seconds.
-_PATIENCE = 60.0
-# What the comparison at the end may take, in plays times arms of a policy, and its most episodes.
-_REPORT_WORK = 1e9
-_MOST_EPISODES = 1_000_000
-_REPORT_PROBLEMS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,25 +99,6 @@ def _initial(given: str | Path | Mapping[str, float] | None) -> dict[str, float]
     return dict(content.parameters)
 
 
-def _floor(
-    prior: Prior, horizon: int, threads: int, announce: Callable[[str], None]
-) -> Optimum | None:
-    """The Bayes-optimal regret, where it takes a minute at most."""
-    if not has_optimum(prior):
-        return None
-    seconds = states(prior.arms, horizon) / (1e9 if prior.arms == 2 else 1e8)
-    if seconds > _PATIENCE:
-        return None
-    if seconds > 2.0:
-        announce(
-            f"computing the Bayes-optimal floor for {horizon} plays, up to {seconds:.0f} s ..."
-        )
-    try:
-        return optimal(prior, horizon, threads=threads)
-    except InputError:  # more memory than there is
-        return None
-
-
 def _versions() -> dict[str, str]:
     from .. import __version__
 
@@ -155,86 +128,8 @@ def _check_target(out: Path, *, resume: bool = False, force: bool = False) -> No
         raise InputError(f"{out} exists; choose another name, or overwrite it with --force")
 
 
-def _rivals(prior: Prior, horizon: int, reference: Policy | None, space: Space) -> list[Policy]:
-    """The policies to compare with: classics that can play the prior, and the reference."""
-    names = list(_CLASSICS)
-    if space.entry is not None and space.entry.name not in names:
-        names.append(space.entry.name)
-    made = [policy(name) for name in names]
-    if reference is not None and reference.name not in names:
-        made.append(reference)
-    rivals = []
-    for item in made:
-        try:
-            item.check(prior, horizon)
-        except InputError:
-            continue
-        rivals.append(item)
-    return rivals
-
-
 def _silent(message: str) -> None:
     """Say nothing."""
-
-
-def _measure(
-    plan: Plan, chosen: Policy, announce: Callable[[str], None]
-) -> tuple[Comparison, Evaluation]:
-    """The policy beside classics, and its own evaluation, exact if that is possible."""
-    prior, horizon = plan.prior, plan.horizon
-    everyone = [chosen, *_rivals(prior, horizon, plan.reference, plan.space)]
-    work = horizon * prior.arms
-    episodes = int(min(_MOST_EPISODES, max(20_000, _REPORT_WORK / work)))
-    seed = stream(plan.seed, 3)
-    cheap = exact.cost(prior, horizon) <= 1.0 if prior.family.binary else False
-    plans = [(item, item.plan(prior, horizon)) for item in everyone]
-    possible = exact.obstacle(prior, plans, horizon) is None
-    options: dict[str, Any] = {"seed": seed, "threads": plan.threads, "announce": announce}
-    if possible and cheap:
-        comparison = evaluate(everyone, prior, horizon, method="exact", **options)
-        return replace(comparison, floor=plan.floor), comparison[0]
-    announce(f"measuring the result beside classics on {episodes:,} fresh problems ...")
-    comparison = evaluate(
-        everyone,
-        prior,
-        horizon,
-        method="monte-carlo",
-        episodes=episodes,
-        floor=False,
-        **options,
-    )
-    comparison = replace(comparison, floor=plan.floor)
-    alone = [(chosen, chosen.plan(prior, horizon))]
-    if exact.obstacle(prior, alone, horizon) is None and exact.cost(prior, horizon) <= _PATIENCE:
-        announce("computing its exact regret ...")
-        try:
-            return comparison, evaluate(
-                [chosen], prior, horizon, method="exact", floor=False, **options
-            )[0]
-        except InputError:  # more memory than there is
-            pass
-    return comparison, comparison[0]
-
-
-def _objective_value(plan: Plan, space: Space, chosen: Policy, evaluation: Evaluation) -> float:
-    """The objective on problems that learning never saw."""
-    if plan.objective.mean:
-        simple = plan.objective.simple
-        return evaluation.simple_regret if simple else evaluation.mean_regret
-    method = judging_method(space, plan.prior, plan.horizon, plan.objective)
-    judge = Judge(
-        plan.objective,
-        plan.prior,
-        plan.horizon,
-        reference=plan.reference,
-        method=method,
-        fixed=False,
-        seed=stream(plan.seed, 4),
-        threads=plan.threads,
-    )
-    if not (method == "problems" and isinstance(plan.prior, Table)):
-        judge.problems = _REPORT_PROBLEMS
-    return float(judge.judge([chosen], 0).values[0])
 
 
 def learn(
@@ -307,20 +202,17 @@ def learn(
                 f"{trace_path(target)} is there, of a run that did not end: go on with it "
                 f"(--resume), or begin anew (--force)"
             )
-    method = "simulated"
-    if not plan.paper:
-        method = judging_method(plan.space, prior, plan.horizon, plan.objective)
     announce = announce or _silent
-    if method == "simulated" and not montecarlo.is_compiled():
-        announce("compiling the simulator for this machine, once (about half a minute) ...")
-    elif method != "simulated" and not exact.is_compiled(prior.arms):
-        announce("compiling the exact evaluation for this machine, once (about 20 s) ...")
-    floor = _floor(prior, plan.horizon, plan.threads, announce)
-    plan = replace(plan, floor=floor)
-    settings = _settings(plan)
-    trace = Trace(settings, None if target is None else trace_path(target), resume=resume)
+    plan = replace(plan, floor=find_floor(prior, plan.horizon, plan.threads, announce))
+    path = None if target is None else trace_path(target)
+    trace = Trace(_settings(plan), path, resume=resume)
     try:
         search = Search(plan, trace)
+        for method in sorted({stage.judge.method for stage in search.stages}):
+            if method == SIMULATED:
+                montecarlo.announce_compilation(announce)
+            else:
+                exact.announce_compilation(prior.arms, announce)
         try:
             for generation in search.run():
                 if progress is not None:
@@ -398,7 +290,7 @@ def _settings(plan: Plan) -> dict[str, Any]:
         "parameters": list(plan.space.free),
         "initial": list(plan.space.initial),
         "v1": plan.space.v1 or None,
-        "start": "prior-counts:learn" if plan.space.learned_start else str(plan.space.start),
+        "start": plan.space.start_text,
         "prior": str(plan.prior),
         "arms": plan.prior.arms,
         "horizon": plan.horizon,
@@ -422,67 +314,40 @@ def _finish(
     began: float,
 ) -> Learned:
     """Pick the result, measure it anew, write it."""
-    stage = search.stage
-    space, coordinates = (
-        stage.space,
-        stage.space.normalise(stage.result() if stage.centers else stage.center),
-    )
-    comparison: Comparison | None = None
-    evaluation: Evaluation | None = None
-    value: float | None = None
+    space, coordinates = search.result()
+    found: Measurement | None = None
     try:
         space, coordinates = search.pick()
         # The policy as its file has it, so that what is measured is what is kept.
         chosen = space.describe(coordinates).policy(space.label(coordinates))
-        comparison, evaluation = _measure(plan, chosen, announce)
-        value = _objective_value(plan, space, chosen, evaluation)
+        found = measure(plan, chosen, announce)
     except KeyboardInterrupt:
         stopped = "interrupted"
     content = space.describe(coordinates)
-    learned = [name for name in space.free if name in space.parameters(coordinates)]
     values = space.parameters(coordinates)
+    floor = None if plan.floor is None else plan.floor.regret
+    settings = search.trace.settings | {"generations": search.generation}
     file = PolicyFile(
         policy=content,
         learned=Origin(
-            space=plan.space.name,
-            prior=str(plan.prior),
-            arms=plan.prior.arms,
-            horizon=plan.horizon,
-            objective=plan.objective.name,
-            reference=None if plan.reference is None else plan.reference.name,
-            protocol="paper" if plan.paper else "default",
-            optimizer=plan.optimizer,
-            seed=plan.seed,
+            **{key: settings[key] for key in Origin.model_fields if key in settings},
             stopped=stopped,
-            generations=search.generation,
             evaluations=search.evaluations,
-            regret=None if evaluation is None else _measured(evaluation, comparison),
-            floor=None if plan.floor is None else plan.floor.regret,
-            versions=_versions(),
+            regret=None if found is None else found.measured(),
+            floor=floor,
         ),
     )
     if target is not None:
         file.write(target)
     return Learned(
         policy=content.policy(space.label(coordinates)),
-        parameters={name: values[name] for name in learned},
+        parameters={name: values[name] for name in space.free},
         file=file,
-        comparison=comparison,
-        evaluation=evaluation,
-        objective=value,
-        floor=None if plan.floor is None else plan.floor.regret,
+        comparison=None if found is None else found.comparison,
+        evaluation=None if found is None else found.evaluation,
+        objective=None if found is None else found.objective,
+        floor=floor,
         stopped=stopped,
         trace=search.trace.records,
         seconds=time.monotonic() - began,
-    )
-
-
-def _measured(evaluation: Evaluation, comparison: Comparison | None) -> Measured:
-    is_exact = evaluation.standard_error == 0.0
-    return Measured(
-        mean=evaluation.mean_regret,
-        standard_error=evaluation.standard_error,
-        interval=evaluation.interval,
-        method="exact" if is_exact else "monte-carlo",
-        episodes=0 if is_exact or comparison is None else comparison.episodes,
     )

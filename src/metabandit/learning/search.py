@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
-from ..evaluation import evaluate, exact
+from ..evaluation import evaluate
 from ..expressions import operators
 from ..families import BETA, Array
 from ..policies import Optimum, Policy
-from ..priors import Prior, Table
-from .judges import Judge, Judgement
+from ..priors import Prior
+from .judges import EXACTLY, SIMULATED, Judge, Judgement, judging_method
 from .objectives import Objective
 from .optimizers.base import Task, make_optimizer
 from .spaces import Space
@@ -34,8 +34,6 @@ _EVALUATIONS = 400
 _PREPARATION = 0.25
 # From this horizon on a tenth of it is learned first.
 _LONG = 400
-# Exact evaluation is used for learning where a candidate takes less than this many seconds.
-_EXACT_SECONDS = 0.15
 _REACHED = 1e-7
 _FINALISTS = 6
 
@@ -82,18 +80,22 @@ class Generation:
 
 @dataclass
 class Stage:
-    """One space at one horizon, and the share of the work that it may take."""
+    """One space at one horizon; all but the last only prepare the next."""
 
     space: Space
     horizon: int
     judge: Judge
-    share: float
     last: bool
     center: Array
-    deviation: float
+    deviation: float = 1.0
     best: tuple[float, Array] | None = None
     centers: list[Array] = field(default_factory=list)
     leaders: list[Array] = field(default_factory=list)
+
+    @property
+    def share(self) -> float:
+        """How much of what a search may take."""
+        return 1.0 if self.last else _PREPARATION
 
     def candidate(self, coordinates: Array) -> Policy | None:
         """The policy at these coordinates, or None if there is none."""
@@ -119,22 +121,6 @@ class Stage:
         return self.best[1]
 
 
-def judging_method(space: Space, prior: Prior, horizon: int, objective: Objective) -> str:
-    """How candidates of a space can be judged without the paper's protocol."""
-    example = space.policy(space.center)
-    plans = [(example, example.plan(prior, horizon))]
-    if exact.obstacle(prior, plans, horizon) is not None:
-        return "simulated"
-    if objective.mean:
-        return "exact" if exact.cost(prior, horizon) <= _EXACT_SECONDS else "simulated"
-    if prior.arms > 2:
-        return "simulated"
-    seconds = exact.cost(prior, horizon)
-    if not isinstance(prior, Table):
-        seconds += 1000 * horizon**3 / 1e10
-    return "problems" if seconds <= 2 * _EXACT_SECONDS else "simulated"
-
-
 def _slowness(space: Space, prior: Prior) -> float:
     """About how many times longer a play takes than with a simple index."""
     factor = 1.0
@@ -149,7 +135,7 @@ def _slowness(space: Space, prior: Prior) -> float:
 
 
 class Search:
-    """A search in progress. `run` yields after each generation; `best` is the result so far."""
+    """A search in progress. `run` yields after each generation; `pick` gives the result."""
 
     def __init__(self, plan: Plan, trace: Trace) -> None:
         self.plan = plan
@@ -158,7 +144,6 @@ class Search:
         self.evaluations = 0
         self.stopped = ""
         self.stages = list(self._stages())
-        self.stage = self.stages[0]
 
     def _stages(self) -> Iterator[Stage]:
         plan = self.plan
@@ -172,29 +157,21 @@ class Search:
         steps = [(spaces[0], horizon) for horizon in horizons]
         steps += [(bigger, plan.horizon) for bigger in spaces[1:]]
         for number, (which, horizon) in enumerate(steps):
-            last = number == len(steps) - 1
-            yield Stage(
-                which,
-                horizon,
-                self._judge(which, horizon, number),
-                1.0 if last else _PREPARATION,
-                last,
-                which.center,
-                1.0,
-            )
+            judge = self._judge(which, horizon, number)
+            yield Stage(which, horizon, judge, number == len(steps) - 1, which.center)
 
     def _judge(self, space: Space, horizon: int, number: int) -> Judge:
         plan = self.plan
-        method = "simulated"
+        method = SIMULATED
         if not plan.paper:
-            method = judging_method(space, plan.prior, horizon, plan.objective)
+            example = space.policy(space.center)
+            method = judging_method(example, plan.prior, horizon, plan.objective)
         return Judge(
             plan.objective,
             plan.prior,
             horizon,
             reference=plan.reference,
             method=method,
-            fixed=plan.paper or (method == "problems" and isinstance(plan.prior, Table)),
             seed=stream(plan.seed, 1, number),
             threads=plan.threads,
             paper=plan.paper,
@@ -208,9 +185,8 @@ class Search:
                 grown = stage.space.grow(before.space, before.space.normalise(before.result()))
                 stage.center = stage.space.normalise(grown)
                 stage.deviation = 0.1 if stage.space.degree else 0.3
-            self.stage = stage
             yield from self._run_stage(stage, number)
-            if self.stopped in ("time limit", "interrupted"):
+            if self.stopped == "time limit":
                 return
 
     def _run_stage(self, stage: Stage, number: int) -> Iterator[Generation]:
@@ -283,7 +259,7 @@ class Search:
 
     def _floor_reached(self, stage: Stage) -> bool:
         plan = self.plan
-        known = plan.floor is not None and stage.last and stage.judge.method == "exact"
+        known = plan.floor is not None and stage.last and stage.judge.method == EXACTLY
         if not known or plan.objective.name != "regret" or stage.best is None:
             return False
         assert plan.floor is not None
@@ -340,14 +316,21 @@ class Search:
             record,
         )
 
+    @property
+    def _reached(self) -> Stage:
+        """The last stage that has a generation."""
+        return [stage for stage in self.stages if stage.centers][-1]
+
+    def result(self) -> tuple[Space, Array]:
+        """The result so far, without another look: the best if values have no noise, else the middle."""
+        stage = self._reached
+        return stage.space, stage.space.normalise(stage.result())
+
     def pick(self) -> tuple[Space, Array]:
-        """The result: the best seen if values have no noise, else the best of a few on fresh problems."""
-        stage = self.stage
-        if not stage.centers:
-            # Stopped before the first generation of this stage.
-            stage = self.stages[self.stages.index(stage) - 1]
+        """The result; with noise it is the best of a few on fresh problems."""
+        stage = self._reached
         if not stage.judge.noisy:
-            return stage.space, stage.space.normalise(stage.result())
+            return self.result()
         recent = stage.centers[-max(1, len(stage.centers) // 3) :]
         finalists = [stage.centers[-1], np.mean(recent, axis=0), *stage.leaders[-_FINALISTS:]]
         judge = stage.judge
@@ -355,6 +338,3 @@ class Search:
         # Numbers that no generation had: fresh problems.
         found = judge.judge([stage.candidate(item) for item in finalists], 2**31)
         return stage.space, stage.space.normalise(finalists[int(np.argmin(found.values))])
-
-
-Progress = Callable[[Generation], None]

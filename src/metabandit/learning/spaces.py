@@ -31,8 +31,7 @@ from ..policies.start import PRIOR_COUNTS
 from ..priors import Prior
 from ..settings import check_keys, read_number, read_settings, write_number
 
-LEARN = "learn"
-_LEARNED_START = f"{PRIOR_COUNTS}:{LEARN}"
+LEARNED_START = f"{PRIOR_COUNTS}:learn"
 _LARGEST = 1e12
 _START_NAMES = ("start_plays", "start_mean", "start_deviation")
 
@@ -46,8 +45,8 @@ class Space:
         that are learned as log10
     fixed: the values of all other parameters
     tree or entry: the index, or the policy of the catalogue
-    start: how candidates begin; None for policies that have their own way
-    learned_start: whether the pseudo-observations are learned too
+    start: how candidates begin; None if that is learned too (its parameters are among the free
+        ones, and `support` is the range of rewards), or for policies that have their own way
     """
 
     name: str
@@ -60,7 +59,6 @@ class Space:
     degree: int = 0
     v1: str = ""
     start: Start | None = None
-    learned_start: bool = False
     support: tuple[float, float] = (0.0, 1.0)
 
     @property
@@ -87,7 +85,7 @@ class Space:
         """The same policy in coordinates of a common size: an index can be scaled freely."""
         if not self.degree:
             return coordinates
-        count = len(self.free) - (len(self._start_names) if self.learned_start else 0)
+        count = len(self.free) - len(self._start_names)
         size = float(np.sqrt(np.mean(coordinates[:count] ** 2)))
         scaled = coordinates.copy()
         scaled[:count] /= size if size > 0.0 else 1.0
@@ -103,12 +101,17 @@ class Space:
         return values
 
     @property
+    def start_text(self) -> str:
+        """How candidates begin, as a person writes it."""
+        return LEARNED_START if self._start_names else str(self.start)
+
+    @property
     def _start_names(self) -> tuple[str, ...]:
         return tuple(name for name in _START_NAMES if name in self.free)
 
     def _start(self, values: dict[str, float]) -> Start | None:
         """The start, whose own parameters leave `values`."""
-        if not self.learned_start:
+        if not self._start_names:
             return self.start
         plays = values.pop("start_plays")
         low, high = self.support
@@ -178,28 +181,18 @@ class Space:
         """Power-(P-1) for Power-P: worth learning first, because its policies are among these."""
         if self.degree < 2:
             return None
-        return _power(self.degree - 1, self.v1, every=False, name=f"power-{self.degree - 1}")._with(
-            self.start, self.learned_start, self.support, self._start_values()
-        )
-
-    def _start_values(self) -> dict[str, float]:
+        inner = _power(self.degree - 1, self.v1, every=False, name=f"power-{self.degree - 1}")
         at = dict(zip(self.free, self.initial, strict=True))
-        return {name: at[name] for name in self._start_names}
+        values = {name: at[name] for name in self._start_names}
+        return replace(inner._learning_start(values, self.support), start=self.start)
 
-    def _with(
-        self,
-        start: Start | None,
-        learned: bool,
-        support: tuple[float, float],
-        values: Mapping[str, float],
-    ) -> Space:
+    def _learning_start(self, values: Mapping[str, float], support: tuple[float, float]) -> Space:
+        """The space in which the pseudo-observations are free too, beginning with these values."""
         return replace(
             self,
             free=(*self.free, *values),
             initial=(*self.initial, *values.values()),
             logarithmic=self.logarithmic | ({"start_plays", "start_deviation"} & set(values)),
-            start=start,
-            learned_start=learned,
             support=support,
         )
 
@@ -286,7 +279,7 @@ def _learned_start(prior: Prior) -> dict[str, float]:
     if counts is not None:
         if not (counts == counts[:, :1]).all():
             raise InputError(
-                f"the start {_LEARNED_START} gives all arms the same pseudo-observations, but the "
+                f"the start {LEARNED_START} gives all arms the same pseudo-observations, but the "
                 f"arms of {prior} differ; use the start prior-counts, which takes them from the prior"
             )
         plays, total, squares = counts[:, 0].tolist()
@@ -336,22 +329,22 @@ def make_space(
     if space.entry is not None and space.entry.build is not None:
         if start is not None:
             raise InputError(f"the policy {space.entry.name} has its own start; leave --start out")
-    elif start == _LEARNED_START:
-        space = space._with(None, True, prior.family.support, _learned_start(prior))
+    elif start == LEARNED_START:
+        space = space._learning_start(_learned_start(prior), prior.family.support)
     else:
         if start is None:
             known = prior.counts() is not None and not paper
             start = PRIOR_COUNTS if known else None
         space = replace(space, start=Start.read(start).resolve(prior))
+    values = dict(zip(space.free, space.initial, strict=True))
     for name, value in (initial or {}).items():
         if name in VARIABLES:
             raise InputError(f"{name} is a variable ({VARIABLES[name]}), not a parameter to learn")
         check_keys([name], space.free, f"the space {given}")
-        values = dict(zip(space.free, space.initial, strict=True))
         values[name] = read_number(value, f"{name} to begin with")
         if abs(values[name]) > _LARGEST:
-            raise InputError(f"{name} to begin with must be at most {_LARGEST:g}, not {value:g}")
-        space = replace(space, initial=tuple(values.values()))
+            raise InputError(f"{name} to begin with must be at most {_LARGEST:g}, not {value}")
+    space = replace(space, initial=tuple(values.values()))
     # Numbers that no policy can have are refused now; those met while learning only rank last.
     _ = space.center
     return space

@@ -15,7 +15,14 @@ from .registry import Entry, Parameter, register
 _AUER = "Auer, Cesa-Bianchi, Fischer 2002"
 
 register(Entry("greedy", "r", "the arm with the best mean so far"))
-register(Entry("ucb1", "r + sqrt(C * ln(t)/n)", _AUER, (Parameter("C", 2.0, above=0.0),)))
+register(
+    Entry(
+        "ucb1",
+        "r + sqrt(C * ln(t)/n)",
+        _AUER,
+        (Parameter("C", 2.0, above=0.0, logarithmic=True),),
+    )
+)
 register(
     # The paper prints a standard deviation inside min; the table needs the variance.
     Entry("ucb1-tuned", "r + sqrt(ln(t)/n * min(1/4, s*s + sqrt(2*ln(t)/n)))", _AUER)

@@ -14,7 +14,7 @@ from ..errors import InputError, nearest
 from ..priors import Bernoulli, Prior
 from ..settings import check_horizon, check_whole
 from .base import ByCounts, Plan, Policy, Progress, decide_by
-from .induction import FREE, solve
+from .induction import FREE, solve, states
 from .registry import Entry, register
 from .start import EACH_ONCE
 
@@ -43,6 +43,11 @@ class Optimum:
 def has_optimum(prior: Prior) -> bool:
     """Whether backward induction can be done for a prior."""
     return type(prior) is Bernoulli and prior.arms <= 3
+
+
+def optimum_seconds(prior: Prior, horizon: int) -> float:
+    """About how many seconds the optimum takes on one thread."""
+    return states(prior.arms, horizon) / (1e9 if prior.arms == 2 else 1e8)
 
 
 def check_prior(prior: Prior, what: str) -> Bernoulli:

@@ -1,0 +1,150 @@
+"""What the result of a search is worth: measured anew, beside classics and the floor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..errors import InputError
+from ..evaluation import Comparison, Evaluation, evaluate, exact
+from ..policies import Optimum, Policy, optimal, policy
+from ..policies.file import Measured
+from ..policies.optimum import has_optimum, optimum_seconds
+from ..priors import Prior
+from .judges import Judge, judging_method
+from .search import Plan, stream
+
+_CLASSICS = ("ucb1", "ucb1-tuned", "kl-ucb", "thompson")
+# The floor, and the exact regret of the result, are computed where they take about this many seconds.
+_PATIENCE = 60.0
+# All policies are evaluated exactly where one takes this many seconds.
+_QUICK = 1.0
+# What the comparison at the end may take, in plays times arms of a policy, and its most episodes.
+_REPORT_WORK = 1e9
+_MOST_EPISODES = 1_000_000
+_REPORT_PROBLEMS = 10_000
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What a policy is worth on problems that learning never saw.
+
+    comparison: the policy beside classics
+    evaluation: its own result: exact where that can be had, else that of the comparison
+    objective: the value of the objective; less is better
+    """
+
+    comparison: Comparison
+    evaluation: Evaluation
+    objective: float
+
+    def measured(self) -> Measured:
+        """The regret as a policy file has it."""
+        simulated = self.comparison.method != "exact" and self.evaluation is self.comparison[0]
+        return Measured(
+            mean=self.evaluation.mean_regret,
+            standard_error=self.evaluation.standard_error,
+            interval=self.evaluation.interval,
+            method="monte-carlo" if simulated else "exact",
+            episodes=self.comparison.episodes if simulated else 0,
+        )
+
+
+def find_floor(
+    prior: Prior, horizon: int, threads: int, announce: Callable[[str], None]
+) -> Optimum | None:
+    """The Bayes-optimal regret, where it takes a minute at most."""
+    if not has_optimum(prior):
+        return None
+    seconds = optimum_seconds(prior, horizon)
+    if seconds > _PATIENCE:
+        return None
+    if seconds > 2.0:
+        announce(
+            f"computing the Bayes-optimal floor for {horizon} plays, up to {seconds:.0f} s ..."
+        )
+    try:
+        return optimal(prior, horizon, threads=threads)
+    except InputError:  # more memory than there is
+        return None
+
+
+def _rivals(plan: Plan) -> list[Policy]:
+    """The policies to compare with: classics that can play the prior, and the reference."""
+    names = list(_CLASSICS)
+    entry = plan.space.entry
+    if entry is not None and entry.name not in names:
+        names.append(entry.name)
+    made = [policy(name) for name in names]
+    if plan.reference is not None and plan.reference.name not in names:
+        made.append(plan.reference)
+    rivals = []
+    for item in made:
+        try:
+            item.check(plan.prior, plan.horizon)
+        except InputError:
+            continue
+        rivals.append(item)
+    return rivals
+
+
+def measure(plan: Plan, chosen: Policy, announce: Callable[[str], None]) -> Measurement:
+    """Evaluate what learning chose, beside classics; exactly where that is possible."""
+    comparison, evaluation = _evaluate(plan, chosen, announce)
+    return Measurement(comparison, evaluation, _objective_value(plan, chosen, evaluation))
+
+
+def _evaluate(
+    plan: Plan, chosen: Policy, announce: Callable[[str], None]
+) -> tuple[Comparison, Evaluation]:
+    prior, horizon = plan.prior, plan.horizon
+    options: dict[str, Any] = {
+        "seed": stream(plan.seed, 3),
+        "threads": plan.threads,
+        "announce": announce,
+        "floor": False,
+    }
+
+    def seconds(policies: list[Policy]) -> float:
+        """What exact evaluation takes a policy; infinite if it cannot be had."""
+        plans = [(item, item.plan(prior, horizon)) for item in policies]
+        if exact.obstacle(prior, plans, horizon) is not None:
+            return float("inf")
+        return exact.cost(prior, horizon)
+
+    everyone = [chosen, *_rivals(plan)]
+    if seconds(everyone) <= _QUICK:
+        comparison = evaluate(everyone, prior, horizon, method="exact", **options)
+        return replace(comparison, floor=plan.floor), comparison[0]
+    episodes = int(min(_MOST_EPISODES, max(20_000, _REPORT_WORK / (horizon * prior.arms))))
+    announce(f"measuring the result beside classics on {episodes:,} fresh problems ...")
+    comparison = evaluate(
+        everyone, prior, horizon, method="monte-carlo", episodes=episodes, **options
+    )
+    comparison = replace(comparison, floor=plan.floor)
+    if seconds([chosen]) <= _PATIENCE:
+        announce("computing its exact regret ...")
+        try:
+            return comparison, evaluate([chosen], prior, horizon, method="exact", **options)[0]
+        except InputError:  # more memory than there is
+            pass
+    return comparison, comparison[0]
+
+
+def _objective_value(plan: Plan, chosen: Policy, evaluation: Evaluation) -> float:
+    if plan.objective.mean:
+        simple = plan.objective.simple
+        return evaluation.simple_regret if simple else evaluation.mean_regret
+    judge = Judge(
+        plan.objective,
+        plan.prior,
+        plan.horizon,
+        reference=plan.reference,
+        method=judging_method(chosen, plan.prior, plan.horizon, plan.objective),
+        seed=stream(plan.seed, 4),
+        threads=plan.threads,
+    )
+    if not judge.fixed:
+        judge.problems = _REPORT_PROBLEMS
+    return float(judge.judge([chosen], 0).values[0])
