@@ -17,6 +17,18 @@ if TYPE_CHECKING:
     from .evaluation import Comparison, Difference, Evaluation, IndexFault, evaluate
     from .expressions import ExpressionError
     from .families import BERNOULLI, BETA, GAUSSIAN, Family
+    from .formulas import (
+        Classes,
+        Found,
+        Grammar,
+        RankedFormula,
+        every_state,
+        general_sample,
+        make_classes,
+        reachable_sample,
+        search,
+        sharpen,
+    )
     from .learning import Learned, Optimizer, learn, register_optimizer
     from .policies import (
         ChoicePolicy,
@@ -42,13 +54,16 @@ __all__ = [
     "Bernoulli",
     "BetaRewards",
     "ChoicePolicy",
+    "Classes",
     "Comparison",
     "Difference",
     "Entry",
     "Evaluation",
     "ExpressionError",
     "Family",
+    "Found",
     "Gaussian",
+    "Grammar",
     "IndexFault",
     "IndexPolicy",
     "InputError",
@@ -59,19 +74,35 @@ __all__ = [
     "Parameter",
     "Policy",
     "Prior",
+    "RankedFormula",
     "Start",
     "Table",
     "TruncatedGaussian",
     "evaluate",
+    "every_state",
+    "general_sample",
     "learn",
+    "make_classes",
     "optimal",
     "policy",
     "prior",
+    "reachable_sample",
     "register",
     "register_optimizer",
+    "search",
+    "sharpen",
 ]
 
-_HOMES = ("errors", "evaluation", "expressions", "families", "policies", "priors", "learning")
+_HOMES = (
+    "errors",
+    "evaluation",
+    "expressions",
+    "families",
+    "policies",
+    "priors",
+    "learning",
+    "formulas",
+)
 
 
 def __dir__() -> list[str]:
@@ -82,7 +113,7 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         for home in _HOMES:
             module = import_module(f".{home}", __name__)
-            if hasattr(module, name):
+            if name in getattr(module, "__all__", dir(module)):
                 value = getattr(module, name)
                 globals()[name] = value
                 return value

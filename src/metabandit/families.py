@@ -72,6 +72,15 @@ class Family:
                 _COMPILED[self] = rewards.compile_quantile(self.quantile, len(self.parameters))
         return _COMPILED[self]
 
+    def rewards(self, uniform: Array, parameters: Array) -> Array:
+        """The rewards of an arm at uniform numbers between 0 and 1."""
+        from .kernels import rewards
+
+        drawn = np.empty(len(uniform), np.float32)
+        each = np.repeat(parameters.astype(np.float32)[:, None], len(uniform), axis=1)
+        rewards.call(self.draw_kernel(), uniform.astype(np.float32), each, drawn)
+        return drawn.astype(np.float64)
+
 
 _COMPILED: dict[Family, Any] = {}
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
-from . import evaluate, learn, optimal, policies, priors
+from . import evaluate, formulas, learn, optimal, policies, priors, search
 
 app = typer.Typer(
     name="metabandit",
@@ -19,10 +19,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("evaluate")(evaluate.evaluate)
+app.command("formulas")(formulas.formulas)
 app.command("learn")(learn.learn)
 app.command("optimal")(optimal.optimal)
 app.command("policies")(policies.policies)
 app.command("priors")(priors.priors)
+app.command("search")(search.search)
 
 
 def _version(wanted: bool) -> None:

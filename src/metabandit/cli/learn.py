@@ -21,7 +21,23 @@ if TYPE_CHECKING:
     from ..learning import Generation, Learned
 
 
-def _seconds(text: str) -> float:
+Objective = Annotated[
+    str,
+    typer.Option(
+        help="regret (its mean over problems), wins (against --reference), quantile:q=0.9, "
+        "worst (the largest over problems), or simple (regret of the arm chosen at the end)."
+    ),
+]
+Reference = Annotated[
+    str | None, typer.Option(help="The policy that the objective wins compares with.")
+]
+TimeLimit = Annotated[
+    str | None,
+    typer.Option(help="End the search after this time, such as 90s, 5m or 1h."),
+]
+
+
+def read_seconds(text: str) -> float:
     """A time as people write it: 90, 90s, 5m, 1.5h."""
     match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([smh]?)\s*", text)
     if match is None or float(match.group(1)) == 0.0:
@@ -41,16 +57,8 @@ def learn(
     prior: Prior = "bernoulli",
     arms: Arms = None,
     horizon: Annotated[int, typer.Option(help="Plays of an episode.")] = 100,
-    objective: Annotated[
-        str,
-        typer.Option(
-            help="regret (its mean over problems), wins (against --reference), quantile:q=0.9, "
-            "worst (the largest over problems), or simple (regret of the arm chosen at the end)."
-        ),
-    ] = "regret",
-    reference: Annotated[
-        str | None, typer.Option(help="The policy that the objective wins compares with.")
-    ] = None,
+    objective: Objective = "regret",
+    reference: Reference = None,
     start: Annotated[
         str | None,
         typer.Option(
@@ -91,10 +99,7 @@ def learn(
     generations: Annotated[
         int | None, typer.Option(help="Generations, instead of what the effort allows.")
     ] = None,
-    time_limit: Annotated[
-        str | None,
-        typer.Option(help="End the search after this time, such as 90s, 5m or 1h."),
-    ] = None,
+    time_limit: TimeLimit = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -113,14 +118,8 @@ def learn(
     from ..priors import prior as read_prior
 
     known = read_prior(prior, arms=arms)
-    limit = None if time_limit is None else _seconds(time_limit)
-
-    def stop(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    # A polite request to end, as batch systems send it, is treated like Ctrl-C.
-    signal.signal(signal.SIGTERM, stop)
-    with progress_bar("learning") as bar, _nothing_learned():
+    limit = None if time_limit is None else read_seconds(time_limit)
+    with progress_bar("learning") as bar, stopping("nothing was learned yet"):
 
         def progress(generation: Generation) -> None:
             bar(generation.share, 1.0, _describe(generation, horizon))
@@ -156,12 +155,20 @@ def learn(
 
 
 @contextmanager
-def _nothing_learned() -> Iterator[None]:
-    """Say so if a person stops a search that has no result yet."""
+def stopping(nothing: str) -> Iterator[None]:
+    """Say so if a person stops what has no result yet.
+
+    A polite request to end, as batch systems send it, is treated like Ctrl-C.
+    """
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
     try:
         yield
     except KeyboardInterrupt:
-        say("stopped: nothing was learned yet")
+        say(f"stopped: {nothing}")
         raise typer.Exit(130) from None
 
 

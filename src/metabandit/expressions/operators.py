@@ -23,6 +23,11 @@ class Operator:
     symbol: str = ""
     precedence: int = 9
 
+    @property
+    def commutative(self) -> bool:
+        """Whether the operands can change places."""
+        return self.name in ("add", "multiply", "min", "max")
+
 
 def polynomial_degree(operands: int) -> int | None:
     """The degree of a polynomial with so many operands: four values, (degree + 1)^4 weights."""

@@ -7,7 +7,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from .jit import DRAW, pointer
+from .jit import DRAW, jit, pointer
 from .special import beta_quantile, normal_quantile
 
 f32 = np.float32
@@ -52,6 +52,12 @@ def beta(uniform, parameters, reward):
         reward[i] = beta_quantile(
             np.float64(uniform[i]), np.float64(parameters[0, i]), np.float64(parameters[1, i])
         )
+
+
+@jit
+def call(draw, uniform, parameters, reward):
+    """Call a draw function from Python."""
+    draw(uniform, parameters, reward)
 
 
 def compile_quantile(quantile: Any, width: int) -> Any:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import platform
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, nearest
 from ..evaluation import Comparison, Evaluation, exact, montecarlo
 from ..policies import Policy, Start, policy
-from ..policies.file import Origin, PolicyFile, Power, read_file
+from ..policies.file import Origin, PolicyFile, Power, check_target, read_file
 from ..policies.power import feature, powers, weight_names
 from ..priors import Prior
 from ..settings import check_horizon, check_threads, check_whole, read_number, read_settings
+from .aim import versions
 from .judges import SIMULATED
 from .measure import Measurement, find_floor, measure
 from .objectives import read_objective
@@ -58,9 +57,7 @@ class Learned:
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write the policy file; one that exists is overwritten only if `force` says so."""
-        target = _as_path(path)
-        _check_target(target, force=force)
-        self.file.write(target)
+        self.file.write(check_target(path, force=force))
 
     def table(self) -> str:
         """The policy against the classics and the floor."""
@@ -97,35 +94,6 @@ def _initial(given: str | Path | Mapping[str, float] | None) -> dict[str, float]
         )
         return {names[item]: weight for item, weight in content.weights.items()}
     return dict(content.parameters)
-
-
-def _versions() -> dict[str, str]:
-    from .. import __version__
-
-    packages = {name: version(name) for name in ("cmaes", "numba", "numpy", "scipy")}
-    return {"metabandit": __version__, "python": platform.python_version(), **packages}
-
-
-def _as_path(path: object) -> Path:
-    if not isinstance(path, (str, Path)):
-        raise InputError(f"a policy file is named by a text or a Path, not {path!r}")
-    return Path(path)
-
-
-def _check_target(out: Path, *, resume: bool = False, force: bool = False) -> None:
-    """Refuse to write where something is, or where nothing can be written."""
-    if out.suffix != ".json":
-        raise InputError(
-            f"a policy file ends in .json, as in {out.name or 'policy'}.json; not {out}"
-        )
-    if resume and force:
-        raise InputError("--resume goes on with a run and --force begins it anew; give one of them")
-    if not out.parent.is_dir():
-        raise InputError(f"the folder {out.parent} of {out} does not exist; make it first")
-    if resume or force:
-        return
-    if out.exists():
-        raise InputError(f"{out} exists; choose another name, or overwrite it with --force")
 
 
 def _silent(message: str) -> None:
@@ -192,11 +160,10 @@ def learn(
         initial=initial, optimizer=optimizer, protocol=protocol, seed=seed, effort=effort,
         generations=generations, time_limit=time_limit, threads=threads,
     )  # fmt: skip
-    target = None if out is None else _as_path(out)
+    target = None if out is None else check_target(out, resume=resume, force=force)
     if target is None and (resume or force):
         raise InputError("--resume and --force need the policy file: give --out")
     if target is not None:
-        _check_target(target, resume=resume, force=force)
         if trace_path(target).exists() and not (resume or force):
             raise InputError(
                 f"{trace_path(target)} is there, of a run that did not end: go on with it "
@@ -275,8 +242,9 @@ def _make_plan(
         if time_limit <= 0.0:
             raise InputError(f"the time limit must be greater than 0 seconds, not {time_limit:g}")
     plan = Plan(
-        made, prior, horizon, aim, known, which, paper, seed, effort, generations, time_limit,
-        check_threads(threads), None,
+        prior=prior, horizon=horizon, objective=aim, reference=known, seed=seed,
+        threads=check_threads(threads), space=made, optimizer=which, paper=paper, effort=effort,
+        generations=generations, time_limit=time_limit,
     )  # fmt: skip
     # A candidate shows whether prior and horizon can be played at all.
     made.policy(made.center).check(prior, horizon)
@@ -301,7 +269,7 @@ def _settings(plan: Plan) -> dict[str, Any]:
         "seed": plan.seed,
         "effort": plan.effort,
         "generations": plan.generations,
-        "versions": _versions(),
+        "versions": versions(),
     }
 
 
@@ -320,7 +288,8 @@ def _finish(
         space, coordinates = search.pick()
         # The policy as its file has it, so that what is measured is what is kept.
         chosen = space.describe(coordinates).policy(space.label(coordinates))
-        found = measure(plan, chosen, announce)
+        beside = [] if space.entry is None else [space.entry.name]
+        found = measure(plan, chosen, announce, beside=beside)
     except KeyboardInterrupt:
         stopped = "interrupted"
     content = space.describe(coordinates)

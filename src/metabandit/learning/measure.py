@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,8 +12,8 @@ from ..policies import Optimum, Policy, optimal, policy
 from ..policies.file import Measured
 from ..policies.optimum import has_optimum, optimum_seconds
 from ..priors import Prior
+from .aim import Aim, stream
 from .judges import Judge, judging_method
-from .search import Plan, stream
 
 _CLASSICS = ("ucb1", "ucb1-tuned", "kl-ucb", "thompson")
 # The floor, and the exact regret of the result, are computed where they take about this many seconds.
@@ -70,38 +70,38 @@ def find_floor(
         return None
 
 
-def _rivals(plan: Plan) -> list[Policy]:
-    """The policies to compare with: classics that can play the prior, and the reference."""
-    names = list(_CLASSICS)
-    entry = plan.space.entry
-    if entry is not None and entry.name not in names:
-        names.append(entry.name)
+def _rivals(aim: Aim, more: Sequence[str]) -> list[Policy]:
+    """The policies to compare with: classics that can play the prior, others, and the reference."""
+    names = list(dict.fromkeys([*_CLASSICS, *more]))
     made = [policy(name) for name in names]
-    if plan.reference is not None and plan.reference.name not in names:
-        made.append(plan.reference)
+    if aim.reference is not None and aim.reference.name not in names:
+        made.append(aim.reference)
     rivals = []
     for item in made:
         try:
-            item.check(plan.prior, plan.horizon)
+            item.check(aim.prior, aim.horizon)
         except InputError:
             continue
         rivals.append(item)
     return rivals
 
 
-def measure(plan: Plan, chosen: Policy, announce: Callable[[str], None]) -> Measurement:
+def measure(
+    aim: Aim, chosen: Policy, announce: Callable[[str], None], *, beside: Sequence[str] = ()
+) -> Measurement:
     """Evaluate what learning chose, beside classics; exactly where that is possible."""
-    comparison, evaluation = _evaluate(plan, chosen, announce)
-    return Measurement(comparison, evaluation, _objective_value(plan, chosen, evaluation))
+    comparison, evaluation = _evaluate(aim, [chosen, *_rivals(aim, beside)], announce)
+    return Measurement(comparison, evaluation, _objective_value(aim, chosen, evaluation))
 
 
 def _evaluate(
-    plan: Plan, chosen: Policy, announce: Callable[[str], None]
+    aim: Aim, everyone: list[Policy], announce: Callable[[str], None]
 ) -> tuple[Comparison, Evaluation]:
-    prior, horizon = plan.prior, plan.horizon
+    """All policies, and the first one exactly if that is possible."""
+    prior, horizon = aim.prior, aim.horizon
     options: dict[str, Any] = {
-        "seed": stream(plan.seed, 3),
-        "threads": plan.threads,
+        "seed": stream(aim.seed, 3),
+        "threads": aim.threads,
         "announce": announce,
         "floor": False,
     }
@@ -113,37 +113,36 @@ def _evaluate(
             return float("inf")
         return exact.cost(prior, horizon)
 
-    everyone = [chosen, *_rivals(plan)]
     if seconds(everyone) <= _QUICK:
         comparison = evaluate(everyone, prior, horizon, method="exact", **options)
-        return replace(comparison, floor=plan.floor), comparison[0]
+        return replace(comparison, floor=aim.floor), comparison[0]
     episodes = int(min(_MOST_EPISODES, max(20_000, _REPORT_WORK / (horizon * prior.arms))))
     announce(f"measuring the result beside classics on {episodes:,} fresh problems ...")
     comparison = evaluate(
         everyone, prior, horizon, method="monte-carlo", episodes=episodes, **options
     )
-    comparison = replace(comparison, floor=plan.floor)
-    if seconds([chosen]) <= _PATIENCE:
+    comparison = replace(comparison, floor=aim.floor)
+    if seconds(everyone[:1]) <= _PATIENCE:
         announce("computing its exact regret ...")
         try:
-            return comparison, evaluate([chosen], prior, horizon, method="exact", **options)[0]
+            return comparison, evaluate(everyone[:1], prior, horizon, method="exact", **options)[0]
         except InputError:  # more memory than there is
             pass
     return comparison, comparison[0]
 
 
-def _objective_value(plan: Plan, chosen: Policy, evaluation: Evaluation) -> float:
-    if plan.objective.mean:
-        simple = plan.objective.simple
+def _objective_value(aim: Aim, chosen: Policy, evaluation: Evaluation) -> float:
+    if aim.objective.mean:
+        simple = aim.objective.simple
         return evaluation.simple_regret if simple else evaluation.mean_regret
     judge = Judge(
-        plan.objective,
-        plan.prior,
-        plan.horizon,
-        reference=plan.reference,
-        method=judging_method(chosen, plan.prior, plan.horizon, plan.objective),
-        seed=stream(plan.seed, 4),
-        threads=plan.threads,
+        aim.objective,
+        aim.prior,
+        aim.horizon,
+        reference=aim.reference,
+        method=judging_method(chosen, aim.prior, aim.horizon, aim.objective),
+        seed=stream(aim.seed, 4),
+        threads=aim.threads,
     )
     if not judge.fixed:
         judge.problems = _REPORT_PROBLEMS

@@ -18,10 +18,10 @@ from ..errors import InputError
 from ..evaluation import evaluate
 from ..expressions import operators
 from ..families import BETA, Array
-from ..policies import Optimum, Policy
+from ..policies import Policy
 from ..priors import Prior
+from .aim import Aim, stream
 from .judges import EXACTLY, SIMULATED, Judge, Judgement, judging_method
-from .objectives import Objective
 from .optimizers.base import Task, make_optimizer
 from .spaces import Space
 from .trace import Trace, digest, read_values, write_values
@@ -38,29 +38,16 @@ _REACHED = 1e-7
 _FINALISTS = 6
 
 
-def stream(seed: int, *path: int) -> int:
-    """A seed that depends on the run's seed and on where it is used."""
-    state = np.random.SeedSequence((seed, *path)).generate_state(2, np.uint32)
-    return (int(state[0]) << 31 ^ int(state[1])) % 2**62
-
-
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, kw_only=True)
+class Plan(Aim):
     """What a search is about, as `learn` was asked."""
 
     space: Space
-    prior: Prior
-    horizon: int
-    objective: Objective
-    reference: Policy | None
     optimizer: str
     paper: bool
-    seed: int
     effort: float
     generations: int | None
     time_limit: float | None
-    threads: int
-    floor: Optimum | None
 
 
 @dataclass(frozen=True)

@@ -232,3 +232,21 @@ def read_policy(path: str | Path) -> Policy:
         return file.policy.policy(str(path))
     except InputError as error:
         raise InputError(f"{path} is damaged: {error}") from None
+
+
+def check_target(path: object, *, resume: bool = False, force: bool = False) -> Path:
+    """The path of a policy file to write; refused where something is, or nothing can be written."""
+    if not isinstance(path, (str, Path)):
+        raise InputError(f"a policy file is named by a text or a Path, not {path!r}")
+    out = Path(path)
+    if out.suffix != ".json":
+        raise InputError(
+            f"a policy file ends in .json, as in {out.name or 'policy'}.json; not {out}"
+        )
+    if resume and force:
+        raise InputError("--resume goes on with a run and --force begins it anew; give one of them")
+    if not out.parent.is_dir():
+        raise InputError(f"the folder {out.parent} of {out} does not exist; make it first")
+    if out.exists() and not (resume or force):
+        raise InputError(f"{out} exists; choose another name, or overwrite it with --force")
+    return out

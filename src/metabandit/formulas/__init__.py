@@ -1,0 +1,28 @@
+"""Formulas: all small ones, in classes that rank arms alike, and the search for the best."""
+
+from .classes import Classes, kept_classes, make_classes, sharpen
+from .grammar import Grammar
+from .result import Entry as RankedFormula
+from .result import Found, Refined
+from .sample import Sample, every_state, general_sample, reachable_sample
+from .searcher import AUTO, search, state_path
+from .strategies import STRATEGIES
+
+__all__ = [
+    "AUTO",
+    "STRATEGIES",
+    "Classes",
+    "Found",
+    "Grammar",
+    "RankedFormula",
+    "Refined",
+    "Sample",
+    "every_state",
+    "general_sample",
+    "kept_classes",
+    "make_classes",
+    "reachable_sample",
+    "search",
+    "sharpen",
+    "state_path",
+]

@@ -1,0 +1,51 @@
+"""From a formula to a space: its constants become numbers to learn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..expressions import VARIABLES, Apply, Constant, Name, Tree, compile_expression, variables
+
+
+def free_constants(tree: Tree) -> tuple[Tree, dict[str, float]]:
+    """The formula with a name for each of its numbers, and their values.
+
+    Whatever reads no variable is one number (ln(2), 1/3), and the 1 of 1/x is one, too: `r + 1/(n + 2)`
+    becomes `r + a/(n + b)` with a = 1 and b = 2.
+    """
+    values: dict[str, float] = {}
+    fresh = _names()
+
+    def number(value: float) -> Name:
+        name = next(fresh)
+        values[name] = value
+        return Name(name)
+
+    def visit(node: Tree) -> Tree:
+        if not variables(node):
+            return number(_value(node))
+        if not isinstance(node, Apply):
+            return node
+        if node.operator == "invert":
+            return Apply("divide", (number(1.0), visit(node.operands[0])))
+        return Apply(node.operator, tuple(visit(operand) for operand in node.operands))
+
+    return visit(tree), values
+
+
+def _names() -> Iterator[str]:
+    """a, b, c, ... without the variables."""
+    letters = [chr(code) for code in range(ord("a"), ord("z") + 1)]
+    yield from (letter for letter in letters if letter not in VARIABLES)
+
+
+def _value(tree: Tree) -> float:
+    """The value of an expression without variables."""
+    if isinstance(tree, Constant):
+        return tree.value
+    from ..kernels import machine
+
+    program = compile_expression(tree)
+    scalars = program.scalars.copy()
+    machine.run_step(program.step_code, scalars)
+    return float(scalars[program.spread[0]])

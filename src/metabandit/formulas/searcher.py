@@ -1,0 +1,512 @@
+"""`search`: the best small formula for a prior, measured on problems that the search never saw."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import zipfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError, nearest
+from ..evaluation import exact, montecarlo
+from ..evaluation.batch import Batch
+from ..evaluation.propagation import LONG
+from ..expressions import text
+from ..families import Array
+from ..learning import learn
+from ..learning.aim import Aim, stream, versions
+from ..learning.measure import Measurement, find_floor, measure
+from ..learning.objectives import read_objective
+from ..policies import Policy, Start, policy
+from ..policies.file import Expression, Origin, PolicyFile, StartSpec, check_target
+from ..policies.start import EACH_ONCE, PRIOR_COUNTS
+from ..priors import Bernoulli, Prior
+from ..settings import check_horizon, check_threads, check_whole, read_number
+from .classes import Classes, kept_classes
+from .grammar import Grammar
+from .refine import free_constants
+from .result import Entry, Found, Refined
+from .strategies import STRATEGIES, Exact, Halving, Strategy
+
+Ints = npt.NDArray[np.int64]
+
+AUTO = "auto"
+# What `auto` plans for if no time is given, in seconds.
+_TIME = 900.0
+_HALVING_TIME = 240.0
+# What measuring anew may take: seconds if exact, plays times arms if simulated.
+_EXACT_SECONDS = 120.0
+_WORK = 3e10
+_MOST_EPISODES = 1_000_000
+_SINGLE_PROBLEMS = 2000
+_SINGLE_RUNS = 100
+# A state is written this often, in seconds.
+_WRITTEN = 2.0
+_REFINE_EFFORT = 0.25
+
+
+def _silent(message: str) -> None:
+    """Say nothing."""
+
+
+def state_path(out: Path) -> Path:
+    """Where a search that writes best.json keeps its state: best.search.npz beside it."""
+    return out.with_name(f"{out.stem}.search.npz")
+
+
+class _State:
+    """The state of a search on disk, from which it can go on."""
+
+    def __init__(self, settings: dict[str, Any], path: Path | None) -> None:
+        self.settings = json.dumps(settings, sort_keys=True)
+        self.path = path
+        self.written = time.monotonic()
+
+    def write(self, strategy: Strategy) -> None:
+        """Keep the state, if the last one is a while old; a crash leaves the old one."""
+        if self.path is None or time.monotonic() - self.written < _WRITTEN:
+            return
+        aside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        settings = np.frombuffer(self.settings.encode(), np.uint8)
+        try:
+            with aside.open("wb") as file:
+                np.savez(file, settings=settings, **strategy.state())
+            os.replace(aside, self.path)
+        except OSError as error:
+            raise InputError(
+                f"the state of the search cannot be written to {self.path}: {error.strerror}"
+            ) from None
+        finally:
+            aside.unlink(missing_ok=True)
+        self.written = time.monotonic()
+
+    def read(self, strategy: Strategy) -> None:
+        """Go on from the state on disk."""
+        assert self.path is not None
+        if not self.path.exists():
+            raise InputError(
+                f"there is nothing to resume: {self.path} does not exist; begin without --resume"
+            )
+        try:
+            with np.load(self.path, allow_pickle=False) as content:
+                saved = json.loads(bytes(content["settings"]))
+                state = {key: content[key] for key in content.files if key != "settings"}
+            known = strategy.state()
+            if set(state) != set(known):
+                raise ValueError
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            raise InputError(
+                f"the state {self.path} is damaged and cannot be resumed; begin anew with --force"
+            ) from None
+        for key, value in json.loads(self.settings).items():
+            if saved.get(key) != value:
+                raise InputError(
+                    f"{self.path} is of another search: its {key} is {saved.get(key)!r}, not {value!r}; "
+                    f"give the same options to resume it, or begin anew with --force"
+                )
+        strategy.restore(state)
+
+    def remove(self) -> None:
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+
+def _choose(name: str, batch: Batch, aim: Aim, top: int, limit: float | None) -> tuple[str, int]:
+    """The strategy, and the episodes of halving's first round."""
+    episodes = 256
+    within = min(limit or _TIME, _HALVING_TIME)
+    while episodes > 16 and Halving.seconds(batch, episodes, top) > within:
+        episodes //= 2
+    if name != AUTO:
+        return name, episodes
+    possible = Exact.obstacle(batch, aim.objective) is None
+    if possible and Exact.seconds(batch) <= (limit or _TIME):
+        return Exact.name, episodes
+    return Halving.name, episodes
+
+
+def search(
+    prior: Prior,
+    horizon: int,
+    *,
+    length: int | None = None,
+    classes: Classes | str | Path | None = None,
+    grammar: Grammar | None = None,
+    strategy: str = AUTO,
+    pulls: int = 10_000_000,
+    objective: str = "regret",
+    reference: str | Policy | None = None,
+    start: str | Start | None = None,
+    top: int = 50,
+    refine: int = 0,
+    seed: int = 0,
+    time_limit: float | None = None,
+    threads: int | None = None,
+    out: str | Path | None = None,
+    resume: bool = False,
+    force: bool = False,
+    progress: Callable[[float, str], None] | None = None,
+    announce: Callable[[str], None] | None = None,
+) -> Found:
+    """Find the best small formula for problems drawn from a prior.
+
+    length: of the longest formulas, 7 by default; or `classes`: a set that was made before, or its file
+    grammar: what formulas are made of; by default as in the paper
+    strategy: `exact` (all classes, nothing left to chance; two Bernoulli arms), `halving` (all on the
+        same problems, the worse half goes), `ucb1-tuned` (as in the paper, with so many `pulls`), or
+        `auto`: exact if that is possible in the time given, else halving
+    objective, reference, start: as for `learn`
+    top: how many of the best to rank
+    refine: learn the constants of so many of the best
+    time_limit: seconds after which the search ends with the best so far
+    out: the policy file to write; the state of the search is kept beside it until the end
+    resume: go on with the search whose state is there; force: overwrite what is there
+    progress: called with the share that is done and what is going on; announce: called with messages
+
+    Ctrl-C ends the search with the best so far.
+
+    >>> import metabandit as mb
+    >>> found = mb.search(mb.Bernoulli(arms=2), horizon=10, length=4, start="each-once")
+    >>> found.entries[0].formula
+    'max(r, 1/5)'
+    """
+    began = time.monotonic()
+    announce = announce or _silent
+    aim = _aim(prior, horizon, objective, reference, seed, threads)
+    if strategy not in (*STRATEGIES, AUTO):
+        raise InputError(
+            f"unknown strategy {strategy!r}; {nearest(str(strategy), [*STRATEGIES, AUTO])}"
+        )
+    top = check_whole(top, "the number of formulas to rank", 1, most=10_000)
+    refine = check_whole(refine, "the number of formulas to refine", 0, most=100)
+    pulls = check_whole(pulls, "the number of pulls", 1, most=10**12)
+    if time_limit is not None:
+        time_limit = read_number(time_limit, "the time limit")
+        if time_limit <= 0.0:
+            raise InputError(f"the time limit must be greater than 0 seconds, not {time_limit:g}")
+    if start is None:
+        start = EACH_ONCE if prior.counts() is None else PRIOR_COUNTS
+    begin = Start.read(start).resolve(prior)
+    policy("r", start=begin).check(prior, aim.horizon)
+    target = None if out is None else check_target(out, resume=resume, force=force)
+    if target is None and (resume or force):
+        raise InputError("--resume and --force need the policy file: give --out")
+    path = None if target is None else state_path(target)
+    if path is not None and path.exists() and not (resume or force):
+        raise InputError(
+            f"{path} is there, of a search that did not end: go on with it (--resume), or begin anew "
+            f"(--force)"
+        )
+    known = _classes(length, classes, grammar, aim.threads, progress, announce)
+    batch = Batch(known.compiled, prior, aim.horizon, begin, aim.threads)
+    name, episodes = _choose(strategy, batch, aim, top, time_limit)
+    if name == Exact.name:
+        if (why := Exact.obstacle(batch, aim.objective)) is not None:
+            raise InputError(f"{why}; use the strategy halving")
+    aim = replace(aim, floor=find_floor(prior, aim.horizon, aim.threads, announce))
+    options: dict[str, Any] = {
+        Exact.name: {},
+        Halving.name: {"episodes": episodes},
+        "ucb1-tuned": {"pulls": pulls},
+    }[name]
+    if name == Exact.name:
+        exact.announce_compilation(prior.arms, announce)
+    else:
+        montecarlo.announce_compilation(announce)
+    way = STRATEGIES[name](
+        batch,
+        known.lengths,
+        aim.objective,
+        aim.reference,
+        top=top,
+        seed=stream(aim.seed, 1),
+        **options,
+    )
+    settings = {
+        **known.header,
+        "prior": str(prior),
+        "horizon": aim.horizon,
+        "objective": aim.objective.name,
+        "reference": None if aim.reference is None else aim.reference.name,
+        "start": str(begin),
+        "strategy": name,
+        **options,
+        "top": top,
+        "seed": aim.seed,
+    }
+    state = _State(settings, path)
+    if resume:
+        state.read(way)
+    stopped = _run(way, state, began, time_limit, progress, announce)
+    found = _finish(aim, way, known, batch, begin, top, refine, stopped, began, announce)
+    if target is not None:
+        found.file.write(target)
+    state.remove()
+    return found
+
+
+def _aim(
+    prior: Prior,
+    horizon: int,
+    objective: str,
+    reference: str | Policy | None,
+    seed: int,
+    threads: int | None,
+) -> Aim:
+    if not isinstance(prior, Prior):
+        raise InputError(f"the prior must be a Prior such as Bernoulli(arms=2), not {prior!r}")
+    aim = Aim(
+        prior=prior,
+        horizon=check_horizon(horizon),
+        objective=read_objective(objective, reference=reference),
+        reference=None if reference is None else policy(reference),
+        seed=check_whole(seed, "the seed", 0),
+        threads=check_threads(threads),
+    )
+    if aim.reference is not None:
+        aim.reference.check(prior, aim.horizon)
+    return aim
+
+
+def _classes(
+    length: int | None,
+    given: Classes | str | Path | None,
+    grammar: Grammar | None,
+    threads: int,
+    progress: Callable[[float, str], None] | None,
+    announce: Callable[[str], None],
+) -> Classes:
+    """The classes that were given, or those that are kept for this length and grammar."""
+    if given is None:
+
+        def report(done: int, total: int) -> None:
+            if progress is not None:
+                progress(done / total, "making the classes")
+
+        return kept_classes(
+            7 if length is None else length,
+            grammar=grammar,
+            threads=threads,
+            progress=report,
+            announce=announce,
+        )
+    known = given if isinstance(given, Classes) else Classes.load(given)
+    where = "" if isinstance(given, Classes) else f" {given}"
+    if grammar is not None and grammar != known.grammar:
+        raise InputError(
+            f"the class file{where} was made with another grammar: {known.grammar}; not {grammar}"
+        )
+    if length is not None and length != known.length:
+        raise InputError(
+            f"the class file{where} is for formulas up to length {known.length}, not {length}; leave "
+            f"--length out, or make another one with `metabandit formulas --length {length}`"
+        )
+    return known
+
+
+def _run(
+    way: Strategy,
+    state: _State,
+    began: float,
+    limit: float | None,
+    progress: Callable[[float, str], None] | None,
+    announce: Callable[[str], None],
+) -> str:
+    """Step by step to the end, or until something stops it."""
+    try:
+        while True:
+            if progress is not None:
+                progress(way.share, way.doing)
+            way.share = way.step()
+            if way.share >= 1.0:
+                return "finished"
+            state.write(way)
+            if limit is not None and time.monotonic() - began > limit:
+                return "time limit"
+    except KeyboardInterrupt:
+        if not len(way.found()):
+            raise
+        announce("stopped: measuring the best so far")
+        return "interrupted"
+
+
+def _measure_all(aim: Aim, batch: Batch, which: Ints) -> tuple[Ints, Array, Array, Array]:
+    """Classes by their value on fresh problems: numbers, values, regrets, standard errors.
+
+    Of classes that play alike, the first stays.
+    """
+    is_exact = type(aim.prior) is Bernoulli and aim.prior.arms == 2 and aim.horizon <= LONG
+    if is_exact and aim.objective.name == "regret":
+        if len(which) * exact.cost(aim.prior, aim.horizon) / aim.threads <= _EXACT_SECONDS:
+            regret, _, choices = batch.evaluate(which, points=[aim.horizon], with_choices=True)
+            _, first = np.unique(choices, return_index=True)
+            order = np.array(sorted(first.tolist(), key=lambda place: (regret[place], place)))
+            return which[order], regret[order], regret[order], np.zeros(len(order))
+    seed = stream(aim.seed, 2)
+    runs = 1 if aim.objective.mean else _SINGLE_RUNS
+    work = len(which) * aim.horizon * aim.prior.arms
+    problems = int(min(_MOST_EPISODES, max(20_000, _WORK / work)))
+    if runs > 1:
+        problems = _SINGLE_PROBLEMS
+    fresh = batch.simulation(runs=runs, seed=seed)
+    regret = np.empty((len(which), problems), np.float32)
+    step = 16_384
+    for begin in range(0, problems, step):
+        end = min(begin + step, problems)
+        regret[:, begin:end] = fresh.play(which, begin, end, simple=aim.objective.simple)
+    means = regret.mean(axis=1, dtype=np.float64)
+    errors = regret.std(axis=1, dtype=np.float64, ddof=1) / np.sqrt(problems)
+    values = means
+    if not aim.objective.mean:
+        reference = None
+        if aim.reference is not None:
+            reference = montecarlo.play_population(
+                [(aim.reference, aim.reference.plan(aim.prior, aim.horizon))],
+                aim.prior,
+                aim.horizon,
+                problems=problems,
+                runs=runs,
+                seed=seed,
+                threads=aim.threads,
+            )[0]
+        values = aim.objective.value(regret.astype(np.float64), reference)
+    elif aim.objective.simple:
+        means = fresh.play(which, 0, min(problems, 100_000)).mean(axis=1)
+    _, first = np.unique(regret, axis=0, return_index=True)
+    order = np.array(sorted(first.tolist(), key=lambda place: (values[place], place)))
+    return which[order], values[order], means[order], errors[order]
+
+
+def _finish(
+    aim: Aim,
+    way: Strategy,
+    known: Classes,
+    batch: Batch,
+    begin: Start,
+    top: int,
+    refine: int,
+    stopped: str,
+    began: float,
+    announce: Callable[[str], None],
+) -> Found:
+    """Measure the best anew, refine them, and put everything together."""
+    which, values, regrets, errors = _measure_all(aim, batch, way.found())
+    playable = np.isfinite(regrets)
+    which, values = which[playable], values[playable]
+    regrets, errors = regrets[playable], errors[playable]
+    if not len(which):
+        raise InputError(
+            f"no formula of the classes can be played: the index of each is not finite somewhere on "
+            f"problems of {aim.prior}"
+        )
+    everything = [
+        Entry(
+            known.trees[item],
+            int(known.sizes[item]),
+            float(value),
+            float(regret),
+            float(error),
+        )
+        for item, value, regret, error in zip(which, values, regrets, errors, strict=True)
+    ]
+    entries = [
+        _refined(entry, aim, begin, announce) if place < refine else entry
+        for place, entry in enumerate(everything[:top])
+    ]
+    shortest: dict[int, Entry] = {}
+    for entry in everything:
+        shortest.setdefault(entry.length, entry)
+    contents = [
+        Expression(expression=entry.formula, parameters={}, start=StartSpec.of(begin))
+        for entry in entries[:1]
+    ]
+    contents += [
+        Expression(
+            expression=item.expression,
+            parameters=dict(item.parameters),
+            start=StartSpec.of(begin),
+        )
+        for item in (entry.refined for entry in entries)
+        if item is not None and item.regret < entries[0].regret
+    ]
+    best, measured = _best(aim, contents, announce)
+    origin = Origin(
+        space=f"formulas up to length {known.length}",
+        prior=str(aim.prior),
+        arms=aim.prior.arms,
+        horizon=aim.horizon,
+        objective=aim.objective.name,
+        reference=None if aim.reference is None else aim.reference.name,
+        protocol="search",
+        optimizer=way.name,
+        seed=aim.seed,
+        stopped=stopped,
+        generations=0,
+        evaluations=len(known),
+        regret=measured.measured(),
+        floor=None if aim.floor is None else aim.floor.regret,
+        versions=versions(),
+    )
+    return Found(
+        entries=tuple(entries),
+        of_length=tuple(shortest[item] for item in sorted(shortest)),
+        policy=best.policy(_label(best)),
+        file=PolicyFile(policy=best, learned=origin),
+        comparison=measured.comparison,
+        floor=None if aim.floor is None else aim.floor.regret,
+        strategy=way.name,
+        classes=len(known),
+        stopped=stopped,
+        seconds=time.monotonic() - began,
+    )
+
+
+def _label(content: Expression) -> str:
+    numbers = ", ".join(f"{name}={value:.4g}" for name, value in content.parameters.items())
+    return f"{content.expression} ({numbers})" if numbers else content.expression
+
+
+def _best(
+    aim: Aim, contents: list[Expression], announce: Callable[[str], None]
+) -> tuple[Expression, Measurement]:
+    """The best of the formula and its refinements, on problems that nothing was chosen by."""
+    found = [measure(aim, item.policy(_label(item)), announce) for item in contents]
+    place = min(range(len(found)), key=lambda position: found[position].objective)
+    return contents[place], found[place]
+
+
+def _refined(entry: Entry, aim: Aim, begin: Start, announce: Callable[[str], None]) -> Entry:
+    """The entry with its constants learned as well, if it has any."""
+    tree, values = free_constants(entry.tree)
+    if not values:
+        return entry
+    announce(f"learning the numbers of {text(tree)} ...")
+    learned = learn(
+        text(tree),
+        aim.prior,
+        aim.horizon,
+        objective=aim.objective.name,
+        reference=aim.reference,
+        start=begin,
+        initial=values,
+        effort=_REFINE_EFFORT,
+        seed=aim.seed,
+        threads=aim.threads,
+    )
+    assert learned.evaluation is not None
+    return replace(
+        entry,
+        refined=Refined(
+            text(tree),
+            dict(learned.parameters),
+            learned.evaluation.mean_regret,
+            learned.evaluation.standard_error,
+        ),
+    )

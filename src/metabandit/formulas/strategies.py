@@ -1,0 +1,379 @@
+"""Three ways to find the best of many classes: exactly, by halving, and as the paper does.
+
+A strategy works in steps of a second or so and can write down where it is after each of them, so that
+a search that was killed goes on from there.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError
+from ..evaluation import exact, montecarlo
+from ..evaluation.batch import Batch
+from ..evaluation.propagation import LONG
+from ..families import Array
+from ..learning.objectives import Objective
+from ..policies import Policy
+from ..priors import Bernoulli
+
+Ints = npt.NDArray[np.int64]
+
+# Plays times arms that a core simulates in a second, and states it goes through: to plan with.
+SPEED = 2e8
+# The best of each length are kept to the end, for the picture of regret against length.
+_OF_EACH_LENGTH = 2
+
+
+class Strategy(ABC):
+    """Looks for the classes with the lowest value of the objective.
+
+    lengths: of the formulas; top: how many of the best are wanted
+    """
+
+    name: ClassVar[str]
+
+    def __init__(
+        self,
+        batch: Batch,
+        lengths: Ints,
+        objective: Objective,
+        reference: Policy | None,
+        *,
+        top: int,
+        seed: int,
+    ) -> None:
+        self.batch = batch
+        self.lengths = lengths
+        self.objective = objective
+        self.reference = reference
+        self.top = min(top, batch.count)
+        self.seed = seed
+        self.share = 0.0
+
+    @abstractmethod
+    def step(self) -> float:
+        """Go on for a while; the share that is done, 1 at the end."""
+
+    @abstractmethod
+    def found(self) -> Ints:
+        """The best classes so far: the first is the best."""
+
+    @property
+    @abstractmethod
+    def doing(self) -> str:
+        """What is going on, for people to see."""
+
+    def state(self) -> dict[str, Any]:
+        """Arrays and numbers from which `restore` can go on."""
+        return {
+            key: value
+            for key, value in vars(self).items()
+            if key.startswith("now_") and value is not None
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a state."""
+        for key, value in state.items():
+            known = getattr(self, key)
+            setattr(self, key, value if value.ndim else type(known)(value.item()))
+
+    def _with_lengths(self, order: Ints, count: int) -> Ints:
+        """The first of an order, and the best few of each length."""
+        kept = order[:count].tolist()
+        for length in np.unique(self.lengths[order]):
+            kept += order[self.lengths[order] == length][:_OF_EACH_LENGTH].tolist()
+        chosen = set(kept)
+        return np.array([item for item in order.tolist() if item in chosen], np.int64)
+
+
+class Exact(Strategy):
+    """Every class exactly: first for some of the plays, then the promising ones for all.
+
+    Regret only grows with the plays, so a class whose regret is above what the best reach in the end
+    can be given up on the way. Nothing is left to chance: the result is the best of all classes.
+    """
+
+    name = "exact"
+    _SCREENED = 8192
+    _CHUNK = 512
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        horizon = self.batch.horizon
+        self.first = horizon if horizon <= 20 else max(12, horizon // 5)
+        self.now_done = 0
+        self.now_first = np.full(self.batch.count, np.inf)
+        self.now_value = np.full(self.batch.count, np.inf)
+
+    @staticmethod
+    def obstacle(batch: Batch, objective: Objective) -> str | None:
+        """Why it cannot be used, or None."""
+        if objective.name != "regret":
+            return f"the strategy exact is for the objective regret, not {objective.name}"
+        if type(batch.prior) is not Bernoulli or batch.prior.arms != 2:
+            return f"the strategy exact is for two Bernoulli arms, not {batch.prior}"
+        if batch.horizon > LONG:
+            return f"the strategy exact is for up to {LONG} plays, not {batch.horizon}"
+        return None
+
+    @staticmethod
+    def seconds(batch: Batch) -> float:
+        """About how long it takes."""
+        all_of_them = batch.count * exact.cost(batch.prior, max(12, batch.horizon // 5))
+        return (all_of_them + 3000 * exact.cost(batch.prior, batch.horizon)) / batch.threads
+
+    def step(self) -> float:
+        count = self.batch.count
+        if self.now_done < count:
+            which = np.arange(self.now_done, min(self.now_done + self._SCREENED, count))
+            self.now_first[which], _, _ = self.batch.evaluate(which, points=[self.first])
+            self.now_done = int(which[-1]) + 1
+            if self.now_done == count and self.first == self.batch.horizon:
+                self.now_value[:] = self.now_first
+                self.now_done = 2 * count
+            return 0.3 * self.now_done / count if self.now_done < 2 * count else 1.0
+        order = np.argsort(self.now_first, kind="stable")
+        begin = self.now_done - count
+        limits = self._limits()
+        rest = order[begin:]
+        open_ones = rest[self.now_first[rest] <= limits[self.lengths[rest]]]
+        which = open_ones[: self._CHUNK]
+        if not len(which):
+            self.now_done = 2 * count
+            return 1.0
+        horizon = self.batch.horizon
+        steps = max(1, round(math.log(horizon / self.first) / math.log(1.25)))
+        points = np.unique(np.geomspace(self.first, horizon, steps + 1).round().astype(int))
+        regret, reached, _ = self.batch.evaluate(
+            which, points=points.tolist(), limits=limits[self.lengths[which]]
+        )
+        self.now_value[which] = np.where(reached == horizon, regret, np.inf)
+        self.now_done = count + begin + int(np.flatnonzero(rest == which[-1])[0]) + 1
+        return 0.3 + 0.69 * (1.0 - max(len(open_ones) - len(which), 0) / max(len(rest), 1))
+
+    def _limits(self) -> Array:
+        """By length: the regret above which a class is neither among the best nor best of its length."""
+        best = np.sort(self.now_value)[self.top - 1]
+        limits = np.full(int(self.lengths.max()) + 1, best)
+        for length in np.unique(self.lengths):
+            of_length = np.sort(self.now_value[self.lengths == length])
+            limits[length] = max(best, of_length[min(_OF_EACH_LENGTH, len(of_length)) - 1])
+        return limits * (1.0 + 1e-12)
+
+    def found(self) -> Ints:
+        # Before the second part has begun, regret after some of the plays must do.
+        known = self.now_value if np.isfinite(self.now_value).any() else self.now_first
+        order = np.argsort(known, kind="stable")
+        return self._with_lengths(order[np.isfinite(known[order])], self.top)
+
+    @property
+    def doing(self) -> str:
+        count = self.batch.count
+        if self.now_done < count:
+            return f"exact for {self.first} plays: {self.now_done:,} of {count:,} classes"
+        return f"exact for {self.batch.horizon} plays: best {np.min(self.now_value):.5g}"
+
+
+class Halving(Strategy):
+    """Rounds in which all that are left play the same new problems with the same luck.
+
+    After each round the worse half goes, by the mean over all problems so far, and the number of problems
+    doubles: every round takes about the same time.
+    """
+
+    name = "halving"
+
+    def __init__(self, *arguments: Any, episodes: int = 64, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.first = episodes
+        self.runs = 1 if self.objective.mean else 20
+        self.episodes = self.batch.simulation(runs=self.runs, seed=self.seed)
+        self.now_left = np.arange(self.batch.count)
+        self.now_round = 0
+        self.now_problems = 0
+        # Sums for means; every single regret where the objective needs it.
+        self.now_sums = np.zeros(self.batch.count)
+        self.now_regret = np.zeros((self.batch.count, 0), np.float32)
+        self.last = max(2 * self.top, 16)
+        self.rounds = max(1, math.ceil(math.log2(max(self.batch.count / self.last, 1.0))) + 1)
+
+    @staticmethod
+    def seconds(batch: Batch, episodes: int, top: int) -> float:
+        """About how long it takes."""
+        rounds = max(1, math.ceil(math.log2(max(batch.count / (2 * top), 1.0))) + 1)
+        work = rounds * batch.count * episodes * batch.horizon * batch.prior.arms
+        return work / SPEED / batch.threads
+
+    def step(self) -> float:
+        new = max(1, (self.first << self.now_round) // self.runs)
+        first, last = self.now_problems, self.now_problems + new
+        regret = self.episodes.play(self.now_left, first, last, simple=self.objective.simple)
+        self.now_problems = last
+        if self.objective.mean:
+            self.now_sums += regret.sum(axis=1)
+        else:
+            both = [self.now_regret, regret.astype(np.float32)]
+            self.now_regret = np.concatenate(both, axis=1)
+        self.now_round += 1
+        order = np.argsort(self._values(), kind="stable")
+        if self.now_round < self.rounds:
+            half = max(self.last, len(order) // 2)
+            ranked = self.now_left[order]
+            kept = set(self._with_lengths(ranked, half).tolist())
+            order = np.array([place for place in order if int(self.now_left[place]) in kept])
+        self.now_left = self.now_left[order]
+        self.now_sums = self.now_sums[order]
+        self.now_regret = self.now_regret[order]
+        return self.now_round / self.rounds
+
+    def _values(self) -> Array:
+        if self.objective.mean:
+            return self.now_sums / self.now_problems
+        reference = None
+        if self.reference is not None:
+            plan = self.reference.plan(self.batch.prior, self.batch.horizon)
+            reference = montecarlo.play_population(
+                [(self.reference, plan)],
+                self.batch.prior,
+                self.batch.horizon,
+                problems=self.now_problems,
+                runs=self.runs,
+                seed=self.seed,
+                threads=self.batch.threads,
+            )[0]
+        return self.objective.value(self.now_regret.astype(np.float64), reference)
+
+    def found(self) -> Ints:
+        return self.now_left
+
+    @property
+    def doing(self) -> str:
+        return (
+            f"round {self.now_round + 1} of {self.rounds}: {len(self.now_left):,} classes, "
+            f"{self.first << self.now_round:,} episodes each"
+        )
+
+
+class Ucb1Tuned(Strategy):
+    """The paper's way: classes are arms, one episode is a pull, UCB1-Tuned says which is next.
+
+    The j-th pull of a class plays training problem 1 + j mod N; a reward is minus the regret of the
+    episode. The pulls are those of one after the other, though episodes are played in blocks ahead of
+    time: what a class's next episodes give does not depend on when they are played.
+    """
+
+    name = "ucb1-tuned"
+    TRAINING = 100
+    _EPOCH = 1000
+    _SIZES = (16, 64, 256)
+
+    def __init__(self, *arguments: Any, pulls: int = 10_000_000, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        if self.objective.name != "regret":
+            raise InputError(
+                f"the strategy ucb1-tuned is for the objective regret, not {self.objective.name}"
+            )
+        if pulls < self.batch.count:
+            raise InputError(
+                f"{pulls:,} pulls are too few: each of the {self.batch.count:,} classes is pulled once "
+                f"before the first choice; raise --pulls"
+            )
+        self.pulls = pulls
+        self.episodes = self.batch.simulation(runs=1, seed=self.seed)
+        count = self.batch.count
+        self.now_pulled = 0
+        self.now_count = np.zeros(count, np.int64)
+        self.now_total = np.zeros(count)
+        self.now_squares = np.zeros(count)
+        self._forget()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        super().restore(state)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Nothing is ready: what comes next is played when it is needed."""
+        count = self.batch.count
+        self.table = self.batch.kernel.Pulls(
+            self.now_count,
+            self.now_total,
+            self.now_squares,
+            np.zeros(count, np.int64),
+            np.zeros(count, np.int64),
+            np.zeros((count, self._SIZES[-1]), np.float32),
+        )
+
+    def _prepare(self, which: Ints) -> None:
+        """Play the next episodes of classes: more of those that were pulled often."""
+        done = self.now_count[which]
+        size = np.where(done < 16, 0, np.where(done < 256, 1, 2))
+        for position, episodes in enumerate(self._SIZES):
+            group = which[size == position]
+            if len(group):
+                regret = self.episodes.play_each(
+                    group, self.now_count[group], episodes, self.TRAINING
+                )
+                # A class that cannot be played is pulled once and never again.
+                self.table.buffer[group, :episodes] = -np.minimum(regret, 1e9)
+                self.table.ready[group] = episodes
+                self.table.taken[group] = 0
+
+    def step(self) -> float:
+        count = self.batch.count
+        if not self.now_pulled:
+            self._prepare(np.arange(count))
+            first = self.table.buffer[:, 0].astype(np.float64)
+            self.table.taken[:] = 1
+            self.now_count += 1
+            self.now_total += first
+            self.now_squares += first**2
+            self.now_pulled = count
+        end = min(self.now_pulled + 200 * self._EPOCH, self.pulls)
+        while self.now_pulled < end:
+            self._epoch(min(self._EPOCH, end - self.now_pulled))
+        return self.now_pulled / self.pulls
+
+    def _epoch(self, most: int) -> None:
+        """Some pulls. At any time one of the `most` best at the outset was not pulled yet, and its index
+        has only grown; so only classes that can come up to the least of these can be pulled.
+        """
+        kernel, count = self.batch.kernel, self.batch.count
+        index, later = np.empty(count), np.empty(count)
+        kernel.upper_bounds(self.table, self.now_pulled, index)
+        kernel.upper_bounds(self.table, self.now_pulled + most, later)
+        place = max(count - most, 0)
+        least = np.partition(index, place)[place]
+        self._prepare(np.flatnonzero((index >= least) & (self.table.taken == self.table.ready)))
+        candidates = np.flatnonzero(later >= least)
+        mean, scale = np.empty(len(candidates)), np.empty(len(candidates))
+        end = self.now_pulled + most
+        while self.now_pulled < end:
+            these = candidates.copy()
+            self.now_pulled += kernel.pull(
+                end - self.now_pulled, self.now_pulled, these, mean, scale, self.table
+            )
+            if self.now_pulled < end:
+                self._prepare(these[:1])
+
+    def found(self) -> Ints:
+        order = np.argsort(-self.now_total / self.now_count, kind="stable")
+        return self._with_lengths(order, 2 * self.top)
+
+    @property
+    def doing(self) -> str:
+        if not self.now_pulled:
+            return "pulling each class once"
+        best = int(np.argmax(self.now_total / self.now_count))
+        return (
+            f"{self.now_pulled:,} of {self.pulls:,} pulls, best "
+            f"{-self.now_total[best] / self.now_count[best]:.4g} ({self.now_count[best]:,} pulls)"
+        )
+
+
+STRATEGIES: dict[str, type[Strategy]] = {item.name: item for item in (Exact, Halving, Ucb1Tuned)}

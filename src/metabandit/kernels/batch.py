@@ -1,0 +1,326 @@
+"""Many index policies in one call: thousands of programs, evaluated exactly or simulated.
+
+What the policies have in common (prior, start, horizon, room to work in) is set up once, in Python;
+the programs lie one after the other in flat arrays.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .forward import DONE, MOST_PLAYS, TINY, fold, set_tables, step_two, totals
+from .jit import jit, lane
+from .machine import Program
+from .pairs import pair
+from .simulate import DONE as SIMULATED
+from .simulate import Problems, Run, simulate
+
+u64 = np.uint64
+
+Programs = namedtuple(
+    "Programs",
+    "lane_code lane_ends step_code step_ends scalars scalar_ends spread spread_ends "
+    "constants registers uses_s varies",
+)
+Programs.__doc__ = (
+    """Programs one after the other; those of number i are x[x_ends[i] : x_ends[i + 1]]."""
+)
+
+
+def pack(compiled: Sequence[Any]) -> Any:
+    """Compiled expressions in one set of arrays."""
+
+    def joined(name: str) -> tuple[Any, Any]:
+        parts = [getattr(item, name) for item in compiled]
+        ends = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
+        return np.concatenate(parts), ends.astype(np.int64)
+
+    def each(name: str, kind: Any) -> Any:
+        return np.array([getattr(item, name) for item in compiled], kind)
+
+    return Programs(
+        *joined("lane_code"),
+        *joined("step_code"),
+        *joined("scalars"),
+        *joined("spread"),
+        each("constants", np.int64),
+        each("registers", np.int64),
+        each("uses_s", np.bool_),
+        each("varies", np.bool_),
+    )
+
+
+@lane
+def _program(programs, i):
+    return Program(
+        programs.lane_code[programs.lane_ends[i] : programs.lane_ends[i + 1]],
+        programs.step_code[programs.step_ends[i] : programs.step_ends[i + 1]],
+        programs.scalars[programs.scalar_ends[i] : programs.scalar_ends[i + 1]],
+        programs.spread[programs.spread_ends[i] : programs.spread_ends[i + 1]],
+        programs.constants[i],
+        programs.registers[i],
+        programs.uses_s[i],
+        programs.varies[i],
+    )
+
+
+@jit
+def _load(source, target):
+    for i in range(source.shape[0]):
+        target[i] = source[i]
+
+
+Game = namedtuple("Game", "begin horizon plays best positions weights nothing room fault")
+Game.__doc__ = """What policies that are evaluated exactly have in common.
+
+begin: plays before the first choice; plays: pseudo-plays; best: the expected best mean
+positions, weights: the states before the first choice, as n, s1, s2, and how likely they are
+nothing, room, fault: for step_two
+"""
+
+
+@lane
+def _mixed(x):
+    x = u64(x * u64(0x9E3779B97F4A7C15))
+    x = u64(x ^ u64(x >> u64(29)))
+    x = u64(x * u64(0xBF58476D1CE4E5B9))
+    return u64(x ^ u64(x >> u64(32)))
+
+
+@jit
+def _choices(m, slice, tables):
+    """A fingerprint of what is chosen in every state that play reaches after m plays."""
+    value = tables.value[tables.which[0]]
+    upper = tables.upper[tables.which[1]]
+    lower = tables.lower[tables.which[1]]
+    total = u64(0)
+    top = m // 2 if slice.mirror else m
+    for n1 in range(top + 1):
+        seconds = pair(m - n1, 0)
+        for s1 in range(n1 + 1):
+            at = pair(n1, s1)
+            begin = slice.offset[n1] + s1 * slice.stride[n1]
+            key = _mixed(u64(u64(m) * u64(1 << 24) + u64(at)))
+            for s2 in range(slice.first[at], slice.last[at] + 1):
+                if slice.weight[begin + s2] > TINY:
+                    code = u64(1) if value[at] >= lower[seconds + s2] else u64(0)
+                    code = u64(2) if value[at] > upper[seconds + s2] else code
+                    total = u64(total + u64(code * _mixed(u64(key + u64(s2)))))
+    return total
+
+
+@jit
+def _begin(game, slice):
+    for i in range(game.weights.shape[0]):
+        n = game.positions[i, 0]
+        s1 = game.positions[i, 1]
+        slice.weight[slice.offset[n] + s1 * slice.stride[n] + game.positions[i, 2]] = game.weights[
+            i
+        ]
+        slice.first[pair(n, s1)] = 0
+        slice.last[pair(n, s1)] = n
+
+
+@jit
+def _clear(m, slice):
+    """Empty what m plays can have filled."""
+    top = m // 2 if slice.mirror else m
+    top = min(top + 1, slice.offset.shape[0] - 1)
+    for i in range(slice.offset[top]):
+        slice.weight[i] = 0.0
+    for i in range(pair(top + 1, 0)):
+        slice.first[i] = MOST_PLAYS
+        slice.last[i] = -1
+
+
+@jit
+def evaluate_many(
+    programs, which, limits, points, game, slice, choice, tables, regret, reached, choices
+):
+    """The exact regret of index policies of two arms.
+
+    After points[0], points[1], ... plays a policy whose regret is above its limit is given up: regret
+    only grows. regret[i] is what it was when `reached[i]` plays were made; it is infinite for a policy
+    whose index is not finite somewhere. choices[i], if there is room for it, is a fingerprint of all
+    choices up to there.
+    """
+    sums = game.fault[5:9]
+    for i in range(which.shape[0]):
+        program = _program(programs, which[i])
+        _load(program.scalars, tables.scalars)
+        _begin(game, slice)
+        finite = True
+        m = game.begin
+        fingerprint = u64(0)
+        regret[i] = np.inf
+        for position in range(points.shape[0]):
+            end = points[position]
+            if not program.varies:
+                finite = set_tables(
+                    m, game.horizon, game.plays, 2, program, choice, tables, max(end - 1, 0)
+                )
+            status = DONE
+            while m < end:
+                if program.varies:
+                    finite = set_tables(m, game.horizon, game.plays, 2, program, choice, tables, m)
+                if choices.shape[0] > 0:
+                    fingerprint = u64(fingerprint + _choices(m, slice, tables))
+                blocks = (m // 2 if slice.mirror else m) + 1
+                status = step_two(
+                    m,
+                    0,
+                    blocks,
+                    slice,
+                    choice,
+                    tables,
+                    finite,
+                    game.room,
+                    game.room,
+                    game.nothing,
+                    game.nothing,
+                    game.fault,
+                )
+                if status != DONE:
+                    break
+                m += 1
+                fold(m, slice)
+            if status != DONE:
+                regret[i] = np.inf
+                break
+            totals(m, slice, sums)
+            regret[i] = m * game.best - sums[0]
+            if regret[i] > limits[i]:
+                break
+        reached[i] = m
+        if choices.shape[0] > 0:
+            choices[i] = fingerprint
+        _clear(m + 1, slice)
+
+
+@jit
+def simulate_many(
+    programs, which, first, row, run, problems, rule, draw, decide, work, checkpoints, both, final,
+    plays, fault, simple, out,
+):  # fmt: skip
+    """The regret of index policies in every episode, out[policy, episode]; infinite if one fails.
+
+    Policy which[i] plays the episodes from number first[i] on, of the problems from row[i] on.
+    """
+    count = out.shape[1] // run.runs
+    for i in range(which.shape[0]):
+        program = _program(programs, which[i])
+        _load(program.scalars, work.scalars)
+        status = simulate(
+            Run(run.seed, first[i], run.runs, run.horizon, run.lanes),
+            Problems(
+                problems.parameters[row[i] : row[i] + count],
+                problems.means[row[i] : row[i] + count],
+                problems.binary,
+                problems.low,
+                problems.high,
+            ),
+            rule,
+            program,
+            draw,
+            decide,
+            work,
+            checkpoints,
+            both,
+            final,
+            plays,
+            fault,
+        )
+        regret = both[1] if simple else both[0]
+        for j in range(out.shape[1]):
+            out[i, j] = regret[j] if status == SIMULATED else np.inf
+
+
+# Arms of the search itself: UCB1-Tuned over policies, whose rewards are minus their regrets.
+
+Pulls = namedtuple("Pulls", "count total squares ready taken buffer")
+Pulls.__doc__ = """What was pulled of each policy: how often, the sum of its rewards and of their squares.
+
+buffer[policy] holds rewards that come next: `ready` of them, of which `taken` were used up
+"""
+
+
+@lane
+def _bonus(count, total, squares, log):
+    mean = total / count
+    variance = max(squares / count - mean * mean, 0.0)
+    return np.sqrt(log / count * min(0.25, variance + np.sqrt(2.0 * log / count)))
+
+
+@jit
+def upper_bounds(pulls, t, out):
+    """The UCB1-Tuned index of every policy after t pulls."""
+    log = np.log(t)
+    for k in range(out.shape[0]):
+        bonus = _bonus(pulls.count[k], pulls.total[k], pulls.squares[k], log)
+        out[k] = pulls.total[k] / pulls.count[k] + bonus
+
+
+@jit
+def _note(c, k, log, pulls, mean, scale):
+    """The index of candidate c is mean + scale sqrt(ln t) while the variance is out of play, else -1."""
+    count = pulls.count[k]
+    mean[c] = pulls.total[k] / count
+    variance = max(pulls.squares[k] / count - mean[c] * mean[c], 0.0)
+    free = variance + np.sqrt(2.0 * log / count) >= 0.25
+    scale[c] = np.sqrt(0.25 / count) if free else -1.0
+
+
+@jit
+def pull(most, t, candidates, mean, scale, pulls):
+    """Make `most` pulls, each of the candidate with the largest index; returns how many were made.
+
+    It ends early if the policy to pull has no reward ready; candidates[0] is then its number. One that
+    stays above what all others can reach by the end is pulled again without a look at them.
+    """
+    log = np.log(t)
+    last = np.log(t + most)
+    last_root = np.sqrt(last)
+    made = 0
+    for c in range(candidates.shape[0]):
+        _note(c, candidates[c], log, pulls, mean, scale)
+    while made < most:
+        log = np.log(t + made)
+        root = np.sqrt(log)
+        best = -np.inf
+        chosen = 0
+        for c in range(candidates.shape[0]):
+            value = mean[c] + scale[c] * root
+            if scale[c] < 0.0:
+                k = candidates[c]
+                value = mean[c] + _bonus(pulls.count[k], pulls.total[k], pulls.squares[k], log)
+            if value > best:
+                best = value
+                chosen = c
+        rival = -np.inf
+        for c in range(candidates.shape[0]):
+            value = mean[c] + scale[c] * last_root
+            if scale[c] < 0.0:
+                k = candidates[c]
+                value = mean[c] + _bonus(pulls.count[k], pulls.total[k], pulls.squares[k], last)
+            rival = value if value > rival and c != chosen else rival
+        k = candidates[chosen]
+        while True:
+            if pulls.taken[k] == pulls.ready[k]:
+                candidates[0] = k
+                return made
+            reward = np.float64(pulls.buffer[k, pulls.taken[k]])
+            pulls.taken[k] += 1
+            pulls.count[k] += 1
+            pulls.total[k] += reward
+            pulls.squares[k] += reward * reward
+            made += 1
+            _note(chosen, k, log, pulls, mean, scale)
+            # What it is now is a lower bound for what it is at the next pull.
+            bonus = _bonus(pulls.count[k], pulls.total[k], pulls.squares[k], log)
+            if made == most or mean[chosen] + bonus <= rival:
+                break
+    return most
