@@ -1,11 +1,13 @@
 """Formulas: all small ones, in classes that rank arms alike, and the search for the best."""
 
 from .classes import Classes, kept_classes, make_classes, sharpen
+from .classify import classify
 from .grammar import Grammar
 from .result import Entry as RankedFormula
 from .result import Found, Refined
 from .sample import Sample, every_state, general_sample, reachable_sample
-from .searcher import AUTO, search, state_path
+from .searcher import AUTO, search
+from .state import state_path
 from .strategies import STRATEGIES
 
 __all__ = [
@@ -17,6 +19,7 @@ __all__ = [
     "RankedFormula",
     "Refined",
     "Sample",
+    "classify",
     "every_state",
     "general_sample",
     "kept_classes",

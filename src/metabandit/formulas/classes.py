@@ -23,7 +23,7 @@ from ..expressions.compile import Compiled
 from ..policies import Progress, Start
 from ..priors import Bernoulli, Prior
 from ..settings import check_horizon, check_threads, check_whole, read_number, write_number
-from .enumeration import check_size, enumerate_formulas
+from .enumeration import TOLERANCE, check_size, enumerate_formulas
 from .grammar import Grammar
 from .sample import Sample, general_sample
 
@@ -31,7 +31,6 @@ Ints = npt.NDArray[np.int64]
 
 FORMAT = "metabandit formulas"
 VERSION = 1
-TOLERANCE = 1e-12
 _LONGEST = 30
 
 

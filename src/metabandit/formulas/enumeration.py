@@ -9,7 +9,7 @@ the arms of every group alike are one class, for which its shortest formula stan
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,15 +23,19 @@ from ..families import Array
 from ..memory import free_memory
 from ..policies import Progress
 from .grammar import Grammar
+from .nodes import Index, Nodes, kernel_sample
 from .sample import Sample
 
 Ints = npt.NDArray[np.int64]
+
+# Values that differ by this share of the larger one are equal.
+TOLERANCE = 1e-12
 
 # Formulas that a thread takes at a time, and that are numbered at a time.
 _SHARE = 20_000
 _CHUNK = 2_000_000
 # What an enumeration takes for each formula of the space, by the last length, on two cores.
-_BYTES = 8.0
+_BYTES = 4.0
 _SECONDS = 1.5e-6
 _MOST_SECONDS = 4 * 3600.0
 
@@ -77,40 +81,6 @@ def check_size(grammar: Grammar, length: int) -> None:
     )
 
 
-class _Index:
-    """Numbers for fingerprints, in the order of their first appearance."""
-
-    def __init__(self) -> None:
-        from ..kernels import vectors
-
-        self.kernel = vectors
-        self.count = 0
-        self.table = self._empty(1 << 16)
-
-    def _empty(self, size: int) -> Any:
-        return self.kernel.Index(np.zeros(size, np.uint64), np.zeros(size, np.int32))
-
-    def add(self, fingerprints: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.int32], Ints]:
-        """The number of each, and the positions of those that are new."""
-        size = len(self.table.keys)
-        while size < 2 * (self.count + len(fingerprints)):
-            size *= 2
-        if size > len(self.table.keys):
-            old = self.table
-            used = np.flatnonzero(old.keys)
-            order = used[np.argsort(old.numbers[used])]
-            self.table = self._empty(size)
-            nothing = np.empty(len(order), np.int32)
-            self.kernel.intern(
-                old.keys[order], self.table, 0, nothing, np.empty(len(order), np.int64)
-            )
-        numbers = np.empty(len(fingerprints), np.int32)
-        fresh = np.empty(len(fingerprints), np.int64)
-        before = self.count
-        self.count = self.kernel.intern(fingerprints, self.table, before, numbers, fresh)
-        return numbers, fresh[: self.count - before]
-
-
 @dataclass
 class _Batch:
     """Formulas made of nodes first, ..., last - 1 and nodes small, ..., end - 1, and their numbers."""
@@ -125,26 +95,6 @@ class _Batch:
     numbers: npt.NDArray[np.int32] | None = None
 
 
-class _Nodes:
-    """Growing arrays: the operation of each node and its operands."""
-
-    def __init__(self) -> None:
-        self.operation = np.zeros(1024, np.int32)
-        self.left = np.zeros(1024, np.int32)
-        self.right = np.zeros(1024, np.int32)
-        self.count = 0
-
-    def add(self, operation: Any, left: Any, right: Any) -> None:
-        size = self.count + len(left)
-        for name, values in (("operation", operation), ("left", left), ("right", right)):
-            array = getattr(self, name)
-            if len(array) < size:
-                array = np.concatenate([array, np.zeros(max(len(array), size), np.int32)])
-                setattr(self, name, array)
-            array[self.count : size] = values
-        self.count = size
-
-
 class _Enumerator:
     def __init__(
         self, grammar: Grammar, length: int, sample: Sample, tolerance: float, threads: int
@@ -157,26 +107,15 @@ class _Enumerator:
         self.points = sample.arms * sample.groups
         self.threads = threads
         self.local = threading.local()
-        self.nodes = _Nodes()
-        self.index = _Index()
-        self.classes = _Index()
+        self.nodes = Nodes()
+        self.index = Index()
+        self.classes = Index()
         self.class_of: list[npt.NDArray[np.int32]] = []
         self.shortest: list[Ints] = []
         # Nodes of length l are ends[l - 1], ..., ends[l] - 1.
         self.ends = [0]
         self.batches: list[_Batch] = []
-        keys = np.random.default_rng(2012)
-        pairs = sample.arms * (sample.arms - 1) // 2
-        self.sample = vectors.Sample(
-            self.points,
-            sample.arms,
-            sample.groups,
-            0,
-            keys.integers(0, 2**63, self.points, dtype=np.uint64) * np.uint64(2) + np.uint64(1),
-            keys.integers(0, 2**63, (pairs, sample.groups), dtype=np.uint64) * np.uint64(2)
-            + np.uint64(1),
-            tolerance,
-        )
+        self.sample = kernel_sample(sample, tolerance, stored=0)
         self.variables = sample.values
         self.copy = opcodes.COPY
         self.rows = np.zeros(0)
@@ -320,8 +259,6 @@ class _Enumerator:
                 counts[:, length] = found
             sums += found
             invalid.append(totals[length - 1] - int(found.sum()))
-            if length == self.length - 1:
-                pass
             done += totals[length - 1]
             if progress is not None:
                 progress(done, sum(totals))
@@ -451,7 +388,6 @@ def enumerate_formulas(
     tolerance: float,
     threads: int,
     progress: Progress | None = None,
-    announce: Callable[[str], None] | None = None,
 ) -> Enumeration:
     """All formulas of a grammar up to a length, in classes that rank the arms of a sample alike."""
     check_size(grammar, length)

@@ -1,10 +1,27 @@
-"""From a formula to a space: its constants become numbers to learn."""
+"""Formula plus numbers: the constants of a formula become numbers to learn."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
-from ..expressions import VARIABLES, Apply, Constant, Name, Tree, compile_expression, variables
+from ..expressions import (
+    VARIABLES,
+    Apply,
+    Constant,
+    Name,
+    Tree,
+    compile_expression,
+    text,
+    variables,
+)
+from ..learning import learn
+from ..learning.aim import Aim
+from ..policies import Start
+from .result import Entry, Refined
+
+# How long to learn: the formula is good already.
+_EFFORT = 0.25
 
 
 def free_constants(tree: Tree) -> tuple[Tree, dict[str, float]]:
@@ -49,3 +66,33 @@ def _value(tree: Tree) -> float:
     scalars = program.scalars.copy()
     machine.run_step(program.step_code, scalars)
     return float(scalars[program.spread[0]])
+
+
+def refined(entry: Entry, aim: Aim, begin: Start, announce: Callable[[str], None]) -> Entry:
+    """The entry with its constants learned as well, if it has any."""
+    tree, values = free_constants(entry.tree)
+    if not values:
+        return entry
+    announce(f"learning the numbers of {text(tree)} ...")
+    learned = learn(
+        text(tree),
+        aim.prior,
+        aim.horizon,
+        objective=aim.objective.name,
+        reference=aim.reference,
+        start=begin,
+        initial=values,
+        effort=_EFFORT,
+        seed=aim.seed,
+        threads=aim.threads,
+    )
+    assert learned.evaluation is not None
+    return replace(
+        entry,
+        refined=Refined(
+            text(tree),
+            dict(learned.parameters),
+            learned.evaluation.mean_regret,
+            learned.evaluation.standard_error,
+        ),
+    )

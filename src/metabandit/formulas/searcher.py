@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
 import time
-import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,9 +15,7 @@ from ..errors import InputError, nearest
 from ..evaluation import exact, montecarlo
 from ..evaluation.batch import Batch
 from ..evaluation.propagation import LONG
-from ..expressions import text
 from ..families import Array
-from ..learning import learn
 from ..learning.aim import Aim, stream, versions
 from ..learning.measure import Measurement, find_floor, measure
 from ..learning.objectives import read_objective
@@ -31,8 +26,9 @@ from ..priors import Bernoulli, Prior
 from ..settings import check_horizon, check_threads, check_whole, read_number
 from .classes import Classes, kept_classes
 from .grammar import Grammar
-from .refine import free_constants
-from .result import Entry, Found, Refined
+from .refine import refined
+from .result import Entry, Found
+from .state import State, state_path
 from .strategies import STRATEGIES, Exact, Halving, Strategy
 
 Ints = npt.NDArray[np.int64]
@@ -47,75 +43,10 @@ _WORK = 3e10
 _MOST_EPISODES = 1_000_000
 _SINGLE_PROBLEMS = 2000
 _SINGLE_RUNS = 100
-# A state is written this often, in seconds.
-_WRITTEN = 2.0
-_REFINE_EFFORT = 0.25
 
 
 def _silent(message: str) -> None:
     """Say nothing."""
-
-
-def state_path(out: Path) -> Path:
-    """Where a search that writes best.json keeps its state: best.search.npz beside it."""
-    return out.with_name(f"{out.stem}.search.npz")
-
-
-class _State:
-    """The state of a search on disk, from which it can go on."""
-
-    def __init__(self, settings: dict[str, Any], path: Path | None) -> None:
-        self.settings = json.dumps(settings, sort_keys=True)
-        self.path = path
-        self.written = time.monotonic()
-
-    def write(self, strategy: Strategy) -> None:
-        """Keep the state, if the last one is a while old; a crash leaves the old one."""
-        if self.path is None or time.monotonic() - self.written < _WRITTEN:
-            return
-        aside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-        settings = np.frombuffer(self.settings.encode(), np.uint8)
-        try:
-            with aside.open("wb") as file:
-                np.savez(file, settings=settings, **strategy.state())
-            os.replace(aside, self.path)
-        except OSError as error:
-            raise InputError(
-                f"the state of the search cannot be written to {self.path}: {error.strerror}"
-            ) from None
-        finally:
-            aside.unlink(missing_ok=True)
-        self.written = time.monotonic()
-
-    def read(self, strategy: Strategy) -> None:
-        """Go on from the state on disk."""
-        assert self.path is not None
-        if not self.path.exists():
-            raise InputError(
-                f"there is nothing to resume: {self.path} does not exist; begin without --resume"
-            )
-        try:
-            with np.load(self.path, allow_pickle=False) as content:
-                saved = json.loads(bytes(content["settings"]))
-                state = {key: content[key] for key in content.files if key != "settings"}
-            known = strategy.state()
-            if set(state) != set(known):
-                raise ValueError
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-            raise InputError(
-                f"the state {self.path} is damaged and cannot be resumed; begin anew with --force"
-            ) from None
-        for key, value in json.loads(self.settings).items():
-            if saved.get(key) != value:
-                raise InputError(
-                    f"{self.path} is of another search: its {key} is {saved.get(key)!r}, not {value!r}; "
-                    f"give the same options to resume it, or begin anew with --force"
-                )
-        strategy.restore(state)
-
-    def remove(self) -> None:
-        if self.path is not None:
-            self.path.unlink(missing_ok=True)
 
 
 def _choose(name: str, batch: Batch, aim: Aim, top: int, limit: float | None) -> tuple[str, int]:
@@ -241,7 +172,7 @@ def search(
         "top": top,
         "seed": aim.seed,
     }
-    state = _State(settings, path)
+    state = State(settings, path)
     if resume:
         state.read(way)
     stopped = _run(way, state, began, time_limit, progress, announce)
@@ -313,7 +244,7 @@ def _classes(
 
 def _run(
     way: Strategy,
-    state: _State,
+    state: State,
     began: float,
     limit: float | None,
     progress: Callable[[float, str], None] | None,
@@ -417,7 +348,7 @@ def _finish(
         for item, value, regret, error in zip(which, values, regrets, errors, strict=True)
     ]
     entries = [
-        _refined(entry, aim, begin, announce) if place < refine else entry
+        refined(entry, aim, begin, announce) if place < refine else entry
         for place, entry in enumerate(everything[:top])
     ]
     shortest: dict[int, Entry] = {}
@@ -480,33 +411,3 @@ def _best(
     found = [measure(aim, item.policy(_label(item)), announce) for item in contents]
     place = min(range(len(found)), key=lambda position: found[position].objective)
     return contents[place], found[place]
-
-
-def _refined(entry: Entry, aim: Aim, begin: Start, announce: Callable[[str], None]) -> Entry:
-    """The entry with its constants learned as well, if it has any."""
-    tree, values = free_constants(entry.tree)
-    if not values:
-        return entry
-    announce(f"learning the numbers of {text(tree)} ...")
-    learned = learn(
-        text(tree),
-        aim.prior,
-        aim.horizon,
-        objective=aim.objective.name,
-        reference=aim.reference,
-        start=begin,
-        initial=values,
-        effort=_REFINE_EFFORT,
-        seed=aim.seed,
-        threads=aim.threads,
-    )
-    assert learned.evaluation is not None
-    return replace(
-        entry,
-        refined=Refined(
-            text(tree),
-            dict(learned.parameters),
-            learned.evaluation.mean_regret,
-            learned.evaluation.standard_error,
-        ),
-    )

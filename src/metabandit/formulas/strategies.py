@@ -28,6 +28,8 @@ Ints = npt.NDArray[np.int64]
 SPEED = 2e8
 # The best of each length are kept to the end, for the picture of regret against length.
 _OF_EACH_LENGTH = 2
+# At most so many classes are looked at for each that is wanted: many may play alike.
+_MOST_ALIKE = 100
 
 
 class Strategy(ABC):
@@ -159,18 +161,31 @@ class Exact(Strategy):
 
     def _limits(self) -> Array:
         """By length: the regret above which a class is neither among the best nor best of its length."""
-        best = np.sort(self.now_value)[self.top - 1]
+        best = self._worth_ranking()
         limits = np.full(int(self.lengths.max()) + 1, best)
         for length in np.unique(self.lengths):
             of_length = np.sort(self.now_value[self.lengths == length])
             limits[length] = max(best, of_length[min(_OF_EACH_LENGTH, len(of_length)) - 1])
         return limits * (1.0 + 1e-12)
 
+    def _worth_ranking(self) -> float:
+        """The regret of the last of the best so far; those with the same regret mostly play alike."""
+        values = np.sort(self.now_value[np.isfinite(self.now_value)])
+        fresh = np.flatnonzero(np.diff(values) > 1e-10 * values[:-1]) + 1
+        places = [0, *fresh.tolist()]
+        return float(values[places[self.top - 1]]) if len(places) >= self.top else math.inf
+
     def found(self) -> Ints:
         # Before the second part has begun, regret after some of the plays must do.
-        known = self.now_value if np.isfinite(self.now_value).any() else self.now_first
+        known = self.now_value
+        if not np.isfinite(known).any():
+            known = self.now_first
         order = np.argsort(known, kind="stable")
-        return self._with_lengths(order[np.isfinite(known[order])], self.top)
+        order = order[np.isfinite(known[order])]
+        count = self.top
+        if known is self.now_value:
+            count = int((known <= self._worth_ranking() * (1.0 + 1e-9)).sum())
+        return self._with_lengths(order, min(count, _MOST_ALIKE * self.top))
 
     @property
     def doing(self) -> str:

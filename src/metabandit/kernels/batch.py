@@ -132,7 +132,7 @@ def _clear(m, slice):
     top = min(top + 1, slice.offset.shape[0] - 1)
     for i in range(slice.offset[top]):
         slice.weight[i] = 0.0
-    for i in range(pair(top + 1, 0)):
+    for i in range(min(pair(top + 1, 0), slice.first.shape[0])):
         slice.first[i] = MOST_PLAYS
         slice.last[i] = -1
 
