@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench table1 learning picture clean
+.PHONY: demo test lint bench table1 learning formulas picture clean
 
 .venv/made:
 	$(PYTHON) -m venv .venv
@@ -48,9 +48,14 @@ table1: .venv/run
 learning: .venv/run
 	$(BIN)/python benchmarks/learning.py --markdown docs/learning-results.md
 
-# The picture of the README.
+# What the search for formulas reaches: about 40 minutes on two cores, 10 of them for length 8.
+formulas: .venv/run
+	$(BIN)/python benchmarks/formulas.py --markdown docs/formulas-results.md
+
+# The pictures of the README and of docs/formulas.md.
 picture: .venv/bench
 	$(BIN)/python benchmarks/picture.py docs/regret.svg
+	$(BIN)/metabandit search --horizon 100 --refine 1 --plot docs/formulas.svg --force
 
 clean:
 	rm -rf .venv build dist

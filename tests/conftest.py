@@ -1,9 +1,25 @@
-"""Continuous integration draws the same hypothesis examples each time; people draw new ones."""
+"""What all tests have in common.
+
+Continuous integration draws the same hypothesis examples each time; people draw new ones. Formula
+classes are kept in a folder of the tests' own.
+"""
 
 import os
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("repeatable", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("repeatable")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _own_cache(tmp_path_factory):
+    before = os.environ.get("XDG_CACHE_HOME")
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
+    yield
+    if before is None:
+        del os.environ["XDG_CACHE_HOME"]
+    else:
+        os.environ["XDG_CACHE_HOME"] = before

@@ -213,14 +213,19 @@ def begin(command, directory):
     )
 
 
-def wait_for_generations(trace, count, process):
-    """Until so many generations are on record."""
-    for _ in range(1200):
-        if trace.exists() and trace.read_text("utf-8").count("\n") > count:
+def wait_until(condition, process):
+    """Until a condition holds, which a process is to bring about."""
+    for _ in range(2400):
+        if condition():
             return
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.05)
-    raise AssertionError("no generation was recorded within a minute")
+    raise AssertionError("nothing was recorded within two minutes")
+
+
+def wait_for_generations(trace, count, process):
+    """Until so many generations are on record."""
+    wait_until(lambda: trace.exists() and trace.read_text("utf-8").count("\n") > count, process)
 
 
 def test_a_killed_run_is_resumed_bit_for_bit(tmp_path):
@@ -257,6 +262,76 @@ def test_an_interrupted_run_writes_the_best_so_far(tmp_path, name):
     assert content["learned"]["stopped"] == "interrupted"
     assert content["learned"]["regret"]["mean"] > 1.0
     answer("evaluate | policy.json | --horizon | 80", tmp_path)
+
+
+def test_formulas_counts_and_writes(tmp_path):
+    printed = answer("formulas | --length | 4 | --out | four.npz", tmp_path)
+    assert [row[:2] for row in rows(printed)[:5]] == [
+        ["1", "9"], ["2", "45"], ["3", "711"], ["4", "8,415"], ["all", "9,180"],
+    ]  # fmt: skip
+    assert "written  four.npz" in printed
+    counted = json.loads(answer("formulas | --length | 4 | --json", tmp_path))
+    assert counted["totals"]["formulas"] == 9180
+    assert counted["totals"]["classes"] == 158
+    done = run("formulas | --length | 4 | --out | four.npz", tmp_path)
+    assert (done.returncode, "exists" in done.stderr) == (2, True)
+    own = "formulas | --length | 3 | --variables | r,n,h | --constants | 1,4 | --operators | add,divide"
+    assert json.loads(answer(f"{own} | --json", tmp_path))["totals"]["formulas"] == 5 + 2 * 25
+    reached = "formulas | --length | 3 | --prior | bernoulli | --horizon | 8 | --json"
+    whole = json.loads(answer(reached, tmp_path))["totals"]["classes"]
+    sharp = json.loads(answer(f"{reached} | --sharp", tmp_path))["totals"]["classes"]
+    assert sharp < whole
+
+
+def test_search_prints_a_ranking_and_writes_a_policy(tmp_path):
+    command = "search | --horizon | 10 | --start | each-once | --length | 4 | --top | 5"
+    printed = answer(f"{command} | --out | best.json | --plot | front.png", tmp_path)
+    first = rows(printed)[0]
+    assert first[1:3] == ["max(r, 1/5)", "4"]
+    assert float(first[3]) == pytest.approx(0.772988, abs=1e-5)
+    for words in ("exact", "Bayes-optimal", "ucb1-tuned", "written      best.json, front.png"):
+        assert words in printed
+    assert (tmp_path / "front.png").read_bytes()[:4] == b"\x89PNG"
+    evaluated = json.loads(answer("evaluate | best.json | --horizon | 10 | --json", tmp_path))
+    assert evaluated["policies"][0]["mean_regret"] == pytest.approx(0.772988, abs=1e-6)
+    found = json.loads(answer(f"{command} | --json | --refine | 1", tmp_path))
+    assert len(found["ranking"]) == 5
+    best = found["ranking"][0]
+    assert best["refined"]["regret"] <= best["regret"] + 1e-12
+    assert found["strategy"] == "exact"
+
+
+SEARCH = """search | --horizon | 20 | --length | 4 | --strategy | ucb1-tuned | --pulls | 2500000 | --top | 3
+| --out"""
+
+
+def test_a_killed_search_is_resumed(tmp_path):
+    answer(f"{SEARCH} | whole.json", tmp_path)
+    process = begin(f"{SEARCH} | killed.json | --threads | 1", tmp_path)
+    state = tmp_path / "killed.search.npz"
+    wait_until(state.exists, process)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not (tmp_path / "killed.json").exists()
+    for wrong, words in (("", "--resume"), ("| --resume | --seed | 4", "another search")):
+        refused = run(f"{SEARCH} | killed.json {wrong}", tmp_path)
+        assert refused.returncode == 2
+        assert words in refused.stderr
+    answer(f"{SEARCH} | killed.json | --resume", tmp_path)
+    assert (tmp_path / "killed.json").read_bytes() == (tmp_path / "whole.json").read_bytes()
+    assert not state.exists()
+
+
+def test_an_interrupted_search_writes_the_best_so_far(tmp_path):
+    process = begin(SEARCH.replace("2500000", "200000000") + "| best.json", tmp_path)
+    wait_until((tmp_path / "best.search.npz").exists, process)
+    process.send_signal(signal.SIGINT)
+    printed, errors = process.communicate(timeout=120)
+    assert process.returncode == 130, errors
+    assert "Traceback" not in errors
+    assert "ended: interrupted" in printed
+    content = json.loads((tmp_path / "best.json").read_text("utf-8"))
+    assert content["learned"]["stopped"] == "interrupted"
 
 
 def test_learn_overwrites_nothing(tmp_path):
@@ -396,6 +471,32 @@ BAD = [
     ("> optimal | --arms | 3 | --horizon | 2000", ["GB of memory", "GB are free", "shorter"]),
     ("> optimal | --save | best.json", [".npz", "best.json"]),
     ("> optimal | --save | broken.npz", ["broken.npz", "exists already"]),
+    ("> formulas | --length | 11", ["formulas up to length 11", "GB are free", "length 8 fits"]),
+    ("> formulas | --length | 0", ["length of formulas", "at least 1, not 0"]),
+    ("> formulas | --variables | t", ["variable of the arm"]),
+    ("> formulas | --constants | one", ["constant", "'one'"]),
+    ("> formulas | --operators | plus", ["unknown operator 'plus'"]),
+    ("> formulas | --horizon | 10", ["--horizon", "--prior"]),
+    ("> formulas | --prior | bernoulli", ["--prior needs --horizon"]),
+    ("> formulas | --sharp", ["--sharp", "--prior"]),
+    ("> formulas | --force", ["--out"]),
+    ("> formulas | --groups | 0", ["groups", "at least 1"]),
+    ("> formulas | --out | classes.json", [".npz", "classes.json"]),
+    ("> formulas | --out | broken.npz", ["broken.npz", "exists"]),
+    ("> search | --classes | broken.npz", ["broken.npz", "damaged"]),
+    ("> search | --classes | none.npz", ["none.npz", "does not exist"]),
+    ("> search | --strategy | guess", ["unknown strategy 'guess'"]),
+    ("> search | --out | best.txt", [".json", "best.txt"]),
+    ("> search | --resume", ["--out"]),
+    ("> search | --plot | front.gif", [".svg", "front.gif"]),
+    ("> search | --top | 0", ["formulas to rank", "at least 1"]),
+    ("> search | --time-limit | soon", ["time limit", "'soon'"]),
+    ("> search | --objective | wins", ["--reference"]),
+    (
+        "> search | --length | 2 | --strategy | exact | --arms | 3",
+        ["two Bernoulli arms", "halving"],
+    ),
+    ("> search | --length | 2 | --strategy | ucb1-tuned | --pulls | 2", ["2 pulls are too few"]),
 ]
 
 

@@ -36,11 +36,6 @@ def five():
     return mb.make_classes(5)
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-
 def batch(formulas, horizon, start="each-once", prior=TWO, threads=2):
     trees = [parse(item) for item in formulas]
     compiled = [compile_expression(tree) for tree in trees]

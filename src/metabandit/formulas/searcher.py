@@ -57,7 +57,7 @@ def _choose(name: str, batch: Batch, aim: Aim, top: int, limit: float | None) ->
         episodes //= 2
     if name != AUTO:
         return name, episodes
-    possible = Exact.obstacle(batch, aim.objective) is None
+    possible = Exact.obstacle(aim) is None
     if possible and Exact.seconds(batch) <= (limit or _TIME):
         return Exact.name, episodes
     return Halving.name, episodes
@@ -115,6 +115,8 @@ def search(
         raise InputError(
             f"unknown strategy {strategy!r}; {nearest(str(strategy), [*STRATEGIES, AUTO])}"
         )
+    if strategy != AUTO and (why := STRATEGIES[strategy].obstacle(aim)) is not None:
+        raise InputError(f"{why}; use the strategy halving")
     top = check_whole(top, "the number of formulas to rank", 1, most=10_000)
     refine = check_whole(refine, "the number of formulas to refine", 0, most=100)
     pulls = check_whole(pulls, "the number of pulls", 1, most=10**12)
@@ -138,9 +140,6 @@ def search(
     known = _classes(length, classes, grammar, aim.threads, progress, announce)
     batch = Batch(known.compiled, prior, aim.horizon, begin, aim.threads)
     name, episodes = _choose(strategy, batch, aim, top, time_limit)
-    if name == Exact.name:
-        if (why := Exact.obstacle(batch, aim.objective)) is not None:
-            raise InputError(f"{why}; use the strategy halving")
     aim = replace(aim, floor=find_floor(prior, aim.horizon, aim.threads, announce))
     options: dict[str, Any] = {
         Exact.name: {},

@@ -18,6 +18,7 @@ from ..evaluation import exact, montecarlo
 from ..evaluation.batch import Batch
 from ..evaluation.propagation import LONG
 from ..families import Array
+from ..learning.aim import Aim
 from ..learning.objectives import Objective
 from ..policies import Policy
 from ..priors import Bernoulli
@@ -57,6 +58,11 @@ class Strategy(ABC):
         self.top = min(top, batch.count)
         self.seed = seed
         self.share = 0.0
+
+    @staticmethod
+    def obstacle(aim: Aim) -> str | None:
+        """Why it cannot be used, or None."""
+        return None
 
     @abstractmethod
     def step(self) -> float:
@@ -114,14 +120,17 @@ class Exact(Strategy):
         self.now_value = np.full(self.batch.count, np.inf)
 
     @staticmethod
-    def obstacle(batch: Batch, objective: Objective) -> str | None:
+    def obstacle(aim: Aim) -> str | None:
         """Why it cannot be used, or None."""
-        if objective.name != "regret":
-            return f"the strategy exact is for the objective regret, not {objective.name}"
-        if type(batch.prior) is not Bernoulli or batch.prior.arms != 2:
-            return f"the strategy exact is for two Bernoulli arms, not {batch.prior}"
-        if batch.horizon > LONG:
-            return f"the strategy exact is for up to {LONG} plays, not {batch.horizon}"
+        if aim.objective.name != "regret":
+            return f"the strategy exact is for the objective regret, not {aim.objective.name}"
+        if type(aim.prior) is not Bernoulli or aim.prior.arms != 2:
+            return (
+                f"the strategy exact is for two Bernoulli arms, not for {aim.prior.arms} arms of "
+                f"{aim.prior}"
+            )
+        if aim.horizon > LONG:
+            return f"the strategy exact is for up to {LONG} plays, not {aim.horizon}"
         return None
 
     @staticmethod
@@ -288,12 +297,15 @@ class Ucb1Tuned(Strategy):
     _EPOCH = 1000
     _SIZES = (16, 64, 256)
 
+    @staticmethod
+    def obstacle(aim: Aim) -> str | None:
+        """Why it cannot be used, or None."""
+        if aim.objective.name != "regret":
+            return f"the strategy ucb1-tuned is for the objective regret, not {aim.objective.name}"
+        return None
+
     def __init__(self, *arguments: Any, pulls: int = 10_000_000, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        if self.objective.name != "regret":
-            raise InputError(
-                f"the strategy ucb1-tuned is for the objective regret, not {self.objective.name}"
-            )
         if pulls < self.batch.count:
             raise InputError(
                 f"{pulls:,} pulls are too few: each of the {self.batch.count:,} classes is pulled once "
