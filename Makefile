@@ -33,7 +33,7 @@ lint: .venv/dev
 	$(BIN)/lint-imports
 
 test: lint
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist loadfile
 
 # Speed against peers, in one run on one thread; then that of exact evaluation.
 bench: .venv/bench

@@ -250,6 +250,15 @@ def _draw(found: Found, plt: Any) -> Any:
             color="#D55E00",
             label="found in the paper (each arm played once)",
         )
+        for name, symbols, regret in paper:
+            axes.annotate(
+                name,
+                (symbols, regret),
+                xytext=(6, -3),
+                textcoords="offset points",
+                fontsize=8,
+                color="#D55E00",
+            )
     refined = [entry.refined for entry in found.entries if entry.refined is not None]
     if refined:
         lowest = min(refined, key=lambda item: item.regret)
