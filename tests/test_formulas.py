@@ -396,7 +396,7 @@ def finished(way):
 @pytest.mark.parametrize("start", ["each-once", "prior-counts"])
 def test_the_exact_search_finds_the_best_of_all(five, start):
     begin = Start.read(start).resolve(TWO)
-    many = Batch(five.compiled, TWO, 30, begin, 2)
+    many = Batch(five.compile(), TWO, 30, begin, 2)
     whole, _, _ = many.evaluate(np.arange(many.count), points=[30])
     way = finished(Exact(many, five.lengths, regret_objective(), None, top=10, seed=0))
     found = way.found()
@@ -409,7 +409,7 @@ def test_the_exact_search_finds_the_best_of_all(five, start):
 
 
 def test_halving_comes_close_to_the_best(five):
-    many = Batch(five.compiled, TWO, 30, Start.read("prior-counts").resolve(TWO), 2)
+    many = Batch(five.compile(), TWO, 30, Start.read("prior-counts").resolve(TWO), 2)
     whole, _, _ = many.evaluate(np.arange(many.count), points=[30])
     way = finished(Halving(many, five.lengths, regret_objective(), None, top=10, seed=3))
     assert whole[way.found()].min() == pytest.approx(whole.min(), rel=0.005)
@@ -450,7 +450,7 @@ def test_a_search_goes_on_from_its_state(five, kind, monkeypatch):
     monkeypatch.setattr(Exact, "_CHUNK", 100)
 
     def make(threads):
-        many = Batch(five.compiled, TWO, 25, Start.read("each-once"), threads)
+        many = Batch(five.compile(), TWO, 25, Start.read("each-once"), threads)
         options = {"pulls": 500_000} if kind is Ucb1Tuned else {}
         return kind(many, five.lengths, regret_objective(), None, top=5, seed=2, **options)
 

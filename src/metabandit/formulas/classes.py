@@ -86,10 +86,14 @@ class Classes:
             made.append(tree)
         return made
 
-    @cached_property
-    def compiled(self) -> list[Compiled]:
+    def compile(self, progress: Progress | None = None) -> list[Compiled]:
         """The program of each class."""
-        return [compile_expression.__wrapped__(tree) for tree in self.trees]
+        made = []
+        for position, tree in enumerate(self.trees):
+            made.append(compile_expression.__wrapped__(tree))
+            if progress is not None and position % 4096 == 0:
+                progress(position, len(self))
+        return made
 
     def of_length(self, longest: int) -> Ints:
         """The classes whose formula is no longer than this."""
@@ -369,7 +373,7 @@ def sharpen(
             f"the sharpest partition is for two Bernoulli arms and up to {LONG} plays, not for {prior} "
             f"and {horizon}"
         )
-    batch = Batch(classes.compiled, prior, horizon, begin, check_threads(threads))
+    batch = Batch(classes.compile(progress), prior, horizon, begin, check_threads(threads))
     found: list[Ints] = []
     parts = []
     step = 4096

@@ -19,7 +19,7 @@ from ..families import Array
 from ..learning.aim import Aim, stream, versions
 from ..learning.measure import Measurement, find_floor, measure
 from ..learning.objectives import read_objective
-from ..policies import Policy, Start, policy
+from ..policies import Policy, Progress, Start, policy
 from ..policies.file import Expression, Origin, PolicyFile, StartSpec, check_target
 from ..policies.start import EACH_ONCE, PRIOR_COUNTS
 from ..priors import Bernoulli, Prior
@@ -41,6 +41,7 @@ _HALVING_TIME = 240.0
 _EXACT_SECONDS = 120.0
 _WORK = 3e10
 _MOST_EPISODES = 1_000_000
+_MOST_NUMBERS = 5e7
 _SINGLE_PROBLEMS = 2000
 _SINGLE_RUNS = 100
 
@@ -51,8 +52,7 @@ def _silent(message: str) -> None:
 
 def _choose(name: str, batch: Batch, aim: Aim, top: int, limit: float | None) -> tuple[str, int]:
     """The strategy, and the episodes of halving's first round."""
-    episodes = 256
-    within = min(limit or _TIME, _HALVING_TIME)
+    episodes, within = (64, _HALVING_TIME) if limit is None else (1024, 0.7 * limit)
     while episodes > 16 and Halving.seconds(batch, episodes, top) > within:
         episodes //= 2
     if name != AUTO:
@@ -138,7 +138,8 @@ def search(
             f"(--force)"
         )
     known = _classes(length, classes, grammar, aim.threads, progress, announce)
-    batch = Batch(known.compiled, prior, aim.horizon, begin, aim.threads)
+    compiled = known.compile(_reporter(progress, "compiling the formulas"))
+    batch = Batch(compiled, prior, aim.horizon, begin, aim.threads)
     name, episodes = _choose(strategy, batch, aim, top, time_limit)
     aim = replace(aim, floor=find_floor(prior, aim.horizon, aim.threads, announce))
     options: dict[str, Any] = {
@@ -182,6 +183,16 @@ def search(
     return found
 
 
+def _reporter(progress: Callable[[float, str], None] | None, doing: str) -> Progress:
+    """Progress of a part, told as that of a search."""
+
+    def report(done: int, total: int) -> None:
+        if progress is not None:
+            progress(done / total, doing)
+
+    return report
+
+
 def _aim(
     prior: Prior,
     horizon: int,
@@ -215,16 +226,11 @@ def _classes(
 ) -> Classes:
     """The classes that were given, or those that are kept for this length and grammar."""
     if given is None:
-
-        def report(done: int, total: int) -> None:
-            if progress is not None:
-                progress(done / total, "making the classes")
-
         return kept_classes(
             7 if length is None else length,
             grammar=grammar,
             threads=threads,
-            progress=report,
+            progress=_reporter(progress, "making the classes"),
             announce=announce,
         )
     known = given if isinstance(given, Classes) else Classes.load(given)
@@ -282,7 +288,8 @@ def _measure_all(aim: Aim, batch: Batch, which: Ints) -> tuple[Ints, Array, Arra
     seed = stream(aim.seed, 2)
     runs = 1 if aim.objective.mean else _SINGLE_RUNS
     work = len(which) * aim.horizon * aim.prior.arms
-    problems = int(min(_MOST_EPISODES, max(20_000, _WORK / work)))
+    problems = int(min(_MOST_EPISODES, _WORK / work, _MOST_NUMBERS / len(which)))
+    problems = max(problems, 2000)
     if runs > 1:
         problems = _SINGLE_PROBLEMS
     fresh = batch.simulation(runs=runs, seed=seed)
@@ -309,7 +316,8 @@ def _measure_all(aim: Aim, batch: Batch, which: Ints) -> tuple[Ints, Array, Arra
         values = aim.objective.value(regret.astype(np.float64), reference)
     elif aim.objective.simple:
         means = fresh.play(which, 0, min(problems, 100_000)).mean(axis=1)
-    _, first = np.unique(regret, axis=0, return_index=True)
+    # The same luck: policies that play alike have the same sums, to the last bit.
+    _, first = np.unique(np.stack([means, errors]), axis=1, return_index=True)
     order = np.array(sorted(first.tolist(), key=lambda place: (values[place], place)))
     return which[order], values[order], means[order], errors[order]
 
