@@ -9,7 +9,6 @@ A row that was done is kept in the JSON file and not run again, unless it is nam
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shlex
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import metabandit as mb
+from rows import run_rows
 
 HERE = Path(__file__).parent
 CACHE = HERE.parent / "build" / "formulas"
@@ -220,33 +220,20 @@ def markdown(results: dict[str, dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", help="names with commas between; all that are missing by default")
-    parser.add_argument("--json", type=Path, default=HERE / "formulas.json")
-    parser.add_argument("--markdown", type=Path, help="also write the table to this file")
-    options = parser.parse_args()
+def warm_up() -> None:
+    """Compile everything."""
     CACHE.mkdir(parents=True, exist_ok=True)
-    if options.json.exists():
-        RESULTS.update(json.loads(options.json.read_text("utf-8")))
-    wanted = (
-        options.rows.split(",") if options.rows else [row for row in ROWS if row not in RESULTS]
-    )
-    if wanted:
-        run("search --horizon 5 --length 3 --strategy exact --refine 1")
-        run("search --horizon 5 --length 3 --strategy halving")
-        run("search --horizon 5 --length 3 --strategy ucb1-tuned --pulls 1000")
-    for name in wanted:
-        RESULTS[name] = ROWS[name]()
-        kept = {row: RESULTS[row] for row in ROWS if row in RESULTS}
-        RESULTS.clear()
-        RESULTS.update(kept)
-        options.json.write_text(json.dumps(RESULTS, indent=2) + "\n", "utf-8")
-        row = RESULTS[name]
-        print(name, row["reached"], row["wanted"], row["seconds"], row["holds"], flush=True)
-    if options.markdown is not None:
-        options.markdown.write_text(markdown(RESULTS), "utf-8")
+    run("search --horizon 5 --length 3 --strategy exact --refine 1")
+    run("search --horizon 5 --length 3 --strategy halving")
+    run("search --horizon 5 --length 3 --strategy ucb1-tuned --pulls 1000")
 
 
 if __name__ == "__main__":
-    main()
+    run_rows(
+        __doc__.splitlines()[0],
+        ROWS,
+        HERE / "formulas.json",
+        warm_up=warm_up,
+        markdown=markdown,
+        results=RESULTS,
+    )

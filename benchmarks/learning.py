@@ -9,7 +9,6 @@ run again, unless it is named.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import shlex
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import metabandit as mb
+from rows import run_rows
 
 HERE = Path(__file__).parent
 TABLE = HERE.parent / "tests" / "reference" / "paper_table1.csv"
@@ -217,28 +217,18 @@ def markdown(results: dict[str, dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", help="names with commas between; all that are missing by default")
-    parser.add_argument("--json", type=Path, default=HERE / "learning.json")
-    parser.add_argument("--markdown", type=Path, help="also write the table to this file")
-    options = parser.parse_args()
-    results = json.loads(options.json.read_text("utf-8")) if options.json.exists() else {}
-    wanted = (
-        options.rows.split(",") if options.rows else [row for row in ROWS if row not in results]
-    )
-    if wanted:
-        learn("--space power-1 --horizon 5 --generations 2")
-        learn("--space power-1 --horizon 5 --generations 2 --protocol paper")
-    for name in wanted:
-        results[name] = ROWS[name]()
-        results = {row: results[row] for row in ROWS if row in results}
-        options.json.write_text(json.dumps(results, indent=2) + "\n", "utf-8")
-        row = results[name]
-        print(name, row["reached"], row["wanted"], row["seconds"], row["holds"], flush=True)
-    if options.markdown is not None:
-        options.markdown.write_text(markdown(results), "utf-8")
+def warm_up() -> None:
+    """Compile everything."""
+    learn("--space power-1 --horizon 5 --generations 2")
+    learn("--space power-1 --horizon 5 --generations 2 --protocol paper")
 
 
 if __name__ == "__main__":
-    main()
+    run_rows(
+        __doc__.splitlines()[0],
+        ROWS,
+        HERE / "learning.json",
+        warm_up=warm_up,
+        markdown=markdown,
+        results={},
+    )
