@@ -138,9 +138,11 @@ def test_formulas_of_one_class_choose_the_same_arms_in_random_plays(members, dat
 def test_variables_that_are_equal_on_the_sample_are_one_node():
     sample = mb.general_sample(groups=16)
     sample.values["s"] = sample.values["r"]
-    found = mb.make_classes(2, sample=sample)
+    found = mb.make_classes(4, sample=sample)
     assert found.distinct[0] == 8
     assert sum(found.sizes) == sum(found.formulas) - sum(found.invalid)
+    without = mb.make_classes(4, sample=sample, grammar=mb.Grammar(variables=("r", "n", "t")))
+    assert found.trees == without.trees
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from ..evaluation.threads import in_threads
-from ..expressions import OPERATORS, Apply, Name, Tree
+from ..expressions import OPERATORS, Apply, Constant, Name, Tree
 from ..families import Array
 from ..memory import free_memory
 from ..policies import Progress
@@ -48,7 +48,6 @@ class Enumeration:
         those with values that no shorter or earlier one has
     shortest: the formula of each class
     sizes: how many formulas each class has
-    lengths: the length of each of the shortest
     """
 
     formulas: list[int]
@@ -56,7 +55,6 @@ class Enumeration:
     distinct: list[int]
     shortest: list[Tree]
     sizes: Ints
-    lengths: Ints
 
 
 def check_size(grammar: Grammar, length: int) -> None:
@@ -138,20 +136,15 @@ class _Enumerator:
 
     def _store(self, first: int, last: int) -> None:
         """Keep the values of short nodes, which are operands of longer ones."""
-        self.rows = np.concatenate([self.rows, np.zeros((last - first) * self.points)])
-        self.sample = self.sample._replace(stored=last)
-        self.version += 1
-        if first == 0:
-            for position, atom in enumerate(self.grammar.atoms):
-                row = self.rows[position * self.points : (position + 1) * self.points]
-                row[:] = (
-                    self.variables[atom.name].ravel() if isinstance(atom, Name) else atom.value  # type: ignore[union-attr]
-                )
-            return
+        self._keep_rows(np.concatenate([self.rows, np.zeros((last - first) * self.points)]))
         file, room = self._file()
         self.kernel.store(first, last, self._view(), self.sample, file, room)
-        self.rows[:] = file[: len(self.rows)]
-        self.version += 1
+        self._keep_rows(file[: len(self.rows)].copy())
+
+    def _keep_rows(self, rows: Array) -> None:
+        self.rows = rows
+        self.sample = self.sample._replace(stored=len(rows) // self.points)
+        self.version += 1  # every thread takes them over
 
     def _fingerprints(self, batch: _Batch, first: int, last: int) -> npt.NDArray[np.uint64]:
         each = (batch.end - batch.small) * len(batch.variants)
@@ -212,10 +205,8 @@ class _Enumerator:
         """What formulas of a length are made of."""
         ends = self.ends
         made = []
-        for big in range((length - 1) // 2, length):
+        for big in range(length // 2, length):
             small = length - 1 - big
-            if small > big or (small == 0) != (big == length - 1):
-                continue
             binary = small > 0
             variants = self._variants(binary=binary)
             place = (ends[small - 1], ends[small]) if binary else (0, 1)
@@ -229,23 +220,20 @@ class _Enumerator:
         totals = self.grammar.counts(self.length)
         small = max((self.length - 1) // 2, 1)
         done = 0
-        atoms = len(self.grammar.atoms)
         counts = np.zeros((0, self.length + 1))
         sums = np.zeros(0)
         invalid = []
         for length in range(1, self.length + 1):
             before = self.nodes.count
             if length == 1:
-                self._first(atoms)
+                self._first()
             else:
                 for batch in self._plan(length):
                     self._expand(batch, length, done, totals, progress)
                     self.batches.append(batch)
             self.ends.append(self.nodes.count)
-            if length <= small:
+            if 1 < length <= small:
                 self._store(before, self.nodes.count)
-            if length == 1:
-                self._rank(0, self.nodes.count)
             grown = np.zeros((self.nodes.count - len(counts), self.length + 1))
             if length < self.length:
                 counts = np.concatenate([counts, grown])
@@ -265,34 +253,36 @@ class _Enumerator:
         class_of = np.concatenate(self.class_of)
         sizes = np.bincount(class_of, sums, self.classes.count)
         chosen = np.concatenate(self.shortest)
-        lengths = np.searchsorted(np.array(self.ends), chosen, side="right")
         return Enumeration(
             totals,
             invalid,
             np.diff(self.ends).tolist(),
             self._trees(chosen),
             np.rint(sizes).astype(np.int64),
-            lengths,
         )
 
-    def _first(self, atoms: int) -> None:
+    def _first(self) -> None:
         """The formulas of length 1: two variables may have equal values, and be one node."""
-        self.nodes.add(self.copy, np.arange(atoms), np.zeros(atoms, np.int64))
-        self._store(0, atoms)
-        out = np.empty(atoms, np.uint64)
+        rows = [
+            self.variables[atom.name].ravel()
+            if isinstance(atom, Name)
+            else np.full(self.points, atom.value)
+            for atom in self.grammar.atoms
+            if isinstance(atom, (Name, Constant))
+        ]
+        self._keep_rows(np.concatenate(rows))
+        out = np.empty(len(rows), np.uint64)
         file, room = self._file()
         variants = np.array([(self.copy, 1)], np.int32)
         self.kernel.expand(
-            0, atoms, 0, 1, variants, False, self._view(), self.sample, file, room, out
+            0, len(rows), 0, 1, variants, False, self._view(), self.sample, file, room, out
         )
         numbers, fresh = self.index.add(out)
         self.multiplicity = np.bincount(numbers, minlength=len(fresh)).astype(np.float64)
         self.atom_of = fresh
-        self.nodes.count = len(fresh)
-        values = self.rows.reshape(atoms, self.points)[fresh]
-        self.rows = values.ravel().copy()
-        self.sample = self.sample._replace(stored=len(fresh))
-        self.version += 1
+        self.nodes.add(self.copy, np.arange(len(fresh)), np.zeros(len(fresh), np.int64))
+        self._keep_rows(np.concatenate([rows[place] for place in fresh]))
+        self._rank(0, len(fresh))
 
     def _expand(
         self,
