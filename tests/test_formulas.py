@@ -292,7 +292,14 @@ def test_damaged_class_files_are_refused(tmp_path):
     wrong[-1, -1] = -1
     refused("damaged", codes=wrong)
     refused("damaged", sizes=good["sizes"][1:])
-    for broken in (content[: len(content) // 2], b"", b"nonsense"):
+    middle = len(content) // 3
+    flipped = content[:middle] + bytes(255 - item for item in content[middle : middle + 40])
+    for broken in (
+        content[: len(content) // 2],
+        b"",
+        b"nonsense",
+        flipped + content[middle + 40 :],
+    ):
         path.write_bytes(broken)
         with pytest.raises(mb.InputError, match="damaged"):
             mb.Classes.load(path)
@@ -419,6 +426,20 @@ def test_halving_comes_close_to_the_best(five):
     left = way.now_left[:4]
     regret = way.episodes.play(left, 0, way.now_problems)
     assert way._values()[:4] == pytest.approx(regret.mean(axis=1))
+
+
+def test_a_short_ranking_by_halving_has_no_gaps(five):
+    """Classes that play alike must not crowd out the next best."""
+    begin = Start.read("prior-counts").resolve(TWO)
+    many = Batch(five.compile(), TWO, 15, begin, 2)
+    whole, _, choices = many.evaluate(np.arange(many.count), points=[15], with_choices=True)
+    best = []
+    for place in np.argsort(whole):
+        if choices[place] not in {choices[item] for item in best}:
+            best.append(place)
+    found = mb.search(TWO, 15, classes=five, top=5, strategy="halving")
+    regrets = [entry.regret for entry in found.entries]
+    assert regrets == pytest.approx(whole[best[:5]].tolist(), rel=0.005)
 
 
 def test_ucb1_tuned_pulls_as_the_slow_version_does():
@@ -560,6 +581,46 @@ def test_classes_of_another_grammar_or_length_are_refused(tmp_path):
     with pytest.raises(mb.InputError, match="up to length 3, not 5"):
         mb.search(TWO, 10, classes=path, length=5)
     assert mb.search(TWO, 10, classes=path, top=3).classes == len(mb.Classes.load(path))
+
+
+def test_classes_for_other_problems_are_refused():
+    sharp = mb.sharpen(mb.make_classes(3, sample=mb.every_state(TWO, 6)), TWO, 6)
+    assert mb.search(TWO, 6, classes=sharp, start="each-once", top=2).classes == len(sharp)
+    for prior, horizon, start in (
+        (TWO, 7, "each-once"),
+        (TWO, 6, "prior-counts"),
+        (mb.Gaussian(arms=2), 6, "each-once"),
+    ):
+        with pytest.raises(mb.InputError, match=r"was made for 2 arms .* 6 plays, start each-once"):
+            mb.search(prior, horizon, classes=sharp, start=start)
+
+
+def test_rewards_beyond_the_unit_interval_have_classes_of_their_own():
+    assert mb.classify(["r", "r*r"]) == [0, 0]
+    reached = mb.reachable_sample(mb.Gaussian(arms=2), 10)
+    assert mb.classify(["r", "r*r"], sample=reached) == [0, 1]
+    found = mb.search(mb.Gaussian(arms=2), 10, length=3, top=3)
+    assert found.classes == len(mb.make_classes(3, sample=reached))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: mb.classify("r"),
+        lambda: mb.classify([1]),
+        lambda: mb.classify(None),
+        lambda: mb.every_state("bernoulli", 5),
+        lambda: mb.reachable_sample(None, 5),
+        lambda: mb.sharpen(5, TWO, 5),
+        lambda: mb.make_classes(2, sample=5),
+        lambda: mb.search(TWO, 10, classes=5),
+        lambda: mb.search(TWO, 10, length=2, grammar="r"),
+        lambda: mb.Grammar(constants=5),
+    ],
+)
+def test_wrong_types_are_refused(call):
+    with pytest.raises(mb.InputError):
+        call()
 
 
 def test_nothing_is_overwritten(tmp_path):

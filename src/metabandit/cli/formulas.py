@@ -19,8 +19,8 @@ Operators = Annotated[
     str | None,
     typer.Option(
         help="Operators in formulas: add, subtract, multiply, divide, min, max, sqrt, ln, abs, negate, "
-        "invert; also exp and power.",
-        show_default="all but the last two",
+        "invert; also exp, power and kl_upper.",
+        show_default="all but the last three",
     ),
 ]
 Variables = Annotated[
@@ -50,7 +50,10 @@ def formulas(
     ] = None,
     start: Annotated[
         str | None,
-        typer.Option(help="How play begins, together with --prior.", show_default="each-once"),
+        typer.Option(
+            help="How play begins, together with --prior.",
+            show_default="prior-counts if the prior has counts, else each-once",
+        ),
     ] = None,
     sharp: Annotated[
         bool,
@@ -88,6 +91,7 @@ def formulas(
         sharpen,
     )
     from ..formulas.classes import check_path, kept_path
+    from ..policies.start import default_start
     from ..priors import prior as read_prior
 
     grammar = Grammar.read(operators=operators, variables=variables, constants=constants)
@@ -106,6 +110,7 @@ def formulas(
     sample = general_sample(groups=groups, seed=seed)
     if prior is not None and horizon is not None:
         known = read_prior(prior, arms=arms)
+        start = start or default_start(known)
         if sharp:
             sample = every_state(known, horizon, start=start)
         else:
@@ -141,3 +146,5 @@ def formulas(
     show_table(list(counts[0]), rows, numbers=len(counts[0]) - 1, caption=caption)
     if out is not None or not sharp:
         typer.echo(f"written  {path}")
+    else:
+        typer.echo("not written: give --out to keep the sharpest partition")

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -25,7 +26,7 @@ from ..priors import Bernoulli, Prior
 from ..settings import check_horizon, check_threads, check_whole, read_number, write_number
 from .enumeration import TOLERANCE, check_size, enumerate_formulas
 from .grammar import Grammar
-from .sample import Sample, general_sample
+from .sample import Sample, check_prior, check_sample, general_sample, problems_of
 
 Ints = npt.NDArray[np.int64]
 
@@ -163,7 +164,15 @@ class Classes:
             ) from None
         except OSError as error:
             raise InputError(f"the class file {path} cannot be read: {error.strerror}") from None
-        except (ValueError, KeyError, TypeError, IndexError, EOFError, zipfile.BadZipFile):
+        except (
+            ValueError,
+            KeyError,
+            TypeError,
+            IndexError,
+            EOFError,
+            zipfile.BadZipFile,
+            zlib.error,
+        ):
             raise InputError(
                 f"{path} is no class file, or damaged; make it anew with `metabandit formulas`"
             ) from None
@@ -266,7 +275,7 @@ def make_classes(
     {'length': 3, 'formulas': 711, 'invalid': 72, 'distinct': 241, 'classes': 24}
     """
     grammar = grammar or Grammar()
-    sample = sample or general_sample()
+    sample = check_sample(sample)
     length = check_whole(length, "the length of formulas", 1, most=_LONGEST)
     tolerance = read_number(tolerance, "the tolerance")
     if not 0.0 <= tolerance < 0.01:
@@ -366,8 +375,10 @@ def sharpen(
     coin) in every state that play with them reaches in so many plays. Formulas whose index is not finite
     in such a state are left out. Of classes made on `every_state`, this is the sharpest partition.
     """
+    if not isinstance(classes, Classes):
+        raise InputError(f"classes are what make_classes gives, not {classes!r}")
     horizon = check_horizon(horizon)
-    begin = Start.read(start).resolve(prior)
+    begin = Start.read(start).resolve(check_prior(prior))
     if type(prior) is not Bernoulli or prior.arms != 2 or horizon > LONG:
         raise InputError(
             f"the sharpest partition is for two Bernoulli arms and up to {LONG} plays, not for {prior} "
@@ -389,7 +400,8 @@ def sharpen(
     _, first_of, number = np.unique(np.concatenate(parts), return_index=True, return_inverse=True)
     sizes = np.bincount(number, classes.sizes[which]).astype(np.int64)
     order = np.argsort(first_of)
-    sample = {**classes.sample, "sharp": f"{prior}, {horizon} plays", "start": str(begin)}
+    problems = problems_of(prior, horizon, begin)
+    sample = {**classes.sample, "sharp": True, "problems": problems}
     return replace(
         classes, sample=sample, codes=classes.codes[which[first_of[order]]], sizes=sizes[order]
     )

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..expressions import OPERATORS, Apply, Name, Tree, parse
+from ..errors import InputError
+from ..expressions import OPERATORS, Apply, Constant, Name, Tree, parse
 from ..families import Array
 from .enumeration import TOLERANCE
 from .nodes import Index, kernel_sample
-from .sample import Sample, general_sample
+from .sample import Sample, check_sample
 
 
 def classify(
@@ -24,7 +25,12 @@ def classify(
     """
     from ..kernels import vectors
 
-    sample = sample or general_sample()
+    sample = check_sample(sample)
+    if isinstance(formulas, str) or not isinstance(formulas, Sequence):
+        raise InputError(f"formulas must be a list of texts, not {formulas!r}")
+    for item in formulas:
+        if not isinstance(item, (str, Apply, Name, Constant)):
+            raise InputError(f"a formula is a text such as 'r + 1/n', not {item!r}")
     trees = [parse(item) if isinstance(item, str) else item for item in formulas]
     compared = kernel_sample(sample, tolerance, stored=3)
     room = vectors.room()

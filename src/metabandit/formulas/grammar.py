@@ -39,6 +39,12 @@ class Grammar:
     constants: tuple[float, ...] = (1.0, 2.0, 3.0, 5.0, 7.0)
 
     def __post_init__(self) -> None:
+        for given in (self.operators, self.variables, self.constants):
+            if not isinstance(given, tuple):
+                raise InputError(
+                    f"operators, variables and constants of a grammar are tuples, not {given!r}; "
+                    f"Grammar.read takes lists and texts"
+                )
         usable = [name for name, operator in OPERATORS.items() if operator.arity in (1, 2)]
         _check_names(self.operators, usable, "operator")
         _check_names(self.variables, list(VARIABLES), "variable")

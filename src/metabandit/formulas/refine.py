@@ -17,7 +17,8 @@ from ..expressions import (
 )
 from ..learning import learn
 from ..learning.aim import Aim
-from ..policies import Start
+from ..learning.measure import measure
+from ..policies import Start, policy
 from .result import Entry, Refined
 
 # How long to learn: the formula is good already.
@@ -87,11 +88,14 @@ def refined(entry: Entry, aim: Aim, begin: Start, announce: Callable[[str], None
         threads=aim.threads,
     )
     assert learned.evaluation is not None
+    # With the seed of the learner: the same method, the same problems, the same luck.
+    before = measure(aim, policy(entry.formula, start=begin), announce)
     return replace(
         entry,
         refined=Refined(
             text(tree),
             dict(learned.parameters),
+            before.evaluation.mean_regret,
             learned.evaluation.mean_regret,
             learned.evaluation.standard_error,
         ),

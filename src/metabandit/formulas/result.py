@@ -25,10 +25,14 @@ PAPER = {
 
 @dataclass(frozen=True)
 class Refined:
-    """A formula whose constants were learned: its space, the values, its regret."""
+    """A formula whose constants were learned: its space, the values, its regret.
+
+    before: the regret of the formula as it was, measured in the same way
+    """
 
     expression: str
     parameters: Mapping[str, float]
+    before: float
     regret: float
     standard_error: float
 
@@ -81,6 +85,7 @@ class Entry:
             else {
                 "expression": self.refined.expression,
                 "parameters": dict(self.refined.parameters),
+                "before": self.refined.before,
                 "regret": self.refined.regret,
                 "standard_error": self.refined.standard_error,
             },

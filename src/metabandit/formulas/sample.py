@@ -39,6 +39,26 @@ class Sample:
         return int(self.values["r"].shape[1])
 
 
+def check_prior(prior: object) -> Prior:
+    if not isinstance(prior, Prior):
+        raise InputError(f"the prior must be a Prior such as Bernoulli(arms=2), not {prior!r}")
+    return prior
+
+
+def check_sample(sample: object) -> Sample:
+    """The sample, or the general one if there is none."""
+    if sample is None:
+        return general_sample()
+    if not isinstance(sample, Sample):
+        raise InputError(f"a sample is what general_sample gives, not {sample!r}")
+    return sample
+
+
+def problems_of(prior: Prior, horizon: int, start: Start) -> str:
+    """What a sample is for, in words."""
+    return f"{prior.arms} arms of {prior}, {horizon} plays, start {start.resolve(prior)}"
+
+
 def general_sample(*, groups: int = GROUPS, arms: int = ARMS, seed: int = 0) -> Sample:
     """Points for any problem with rewards in [0, 1], up to 100,000 plays.
 
@@ -84,7 +104,7 @@ def reachable_sample(
     groups = check_whole(groups, "the number of groups", 1, most=1_000_000)
     rng = np.random.default_rng(check_whole(seed, "the seed", 0))
     begin = Start.read(start)
-    counts = begin.counts(prior)
+    counts = begin.counts(check_prior(prior))
     least = 1 if begin.each_once else 0
     arms = prior.arms
     if horizon <= arms * least:
@@ -121,8 +141,8 @@ def reachable_sample(
     return Sample(
         values,
         {
-            "domain": f"{prior}, {horizon} plays",
-            "start": str(begin.resolve(prior)),
+            "domain": "reachable",
+            "problems": problems_of(prior, horizon, begin),
             "groups": groups,
             "arms": arms,
             "seed": seed,
@@ -137,12 +157,17 @@ def every_state(prior: Prior, horizon: int, *, start: str | Start | None = None)
     """
     horizon = check_horizon(horizon)
     begin = Start.read(start)
+    check_prior(prior)
     if not prior.family.binary or prior.arms != 2:
-        raise InputError(f"all states are known for two Bernoulli arms, not for {prior}")
+        raise InputError(
+            f"all states (--sharp) are known for two Bernoulli arms, not for {prior}; compare on a "
+            f"sample instead"
+        )
     least = 1 if begin.each_once else 0
     if horizon <= 2 * least or math.comb(horizon + 3, 4) > _MOST_STATES:
         raise InputError(
-            f"all states are compared for {2 * least + 1} to {_most_plays()} plays, not {horizon}"
+            f"all states (--sharp) are compared for {2 * least + 1} to {_most_plays()} plays, not "
+            f"{horizon}; compare on a sample instead"
         )
     counts = begin.counts(prior)
     states = [
@@ -170,8 +195,8 @@ def every_state(prior: Prior, horizon: int, *, start: str | Start | None = None)
         "h": np.broadcast_to((horizon - made).astype(np.float64), n.shape),
         "K": np.full(n.shape, 2.0),
     }
-    description = {"domain": f"every state of {prior}, {horizon} plays", "arms": 2}
-    return Sample(values, {**description, "start": str(begin.resolve(prior))})
+    problems = problems_of(prior, horizon, begin)
+    return Sample(values, {"domain": "every state", "problems": problems, "arms": 2})
 
 
 def _most_plays() -> int:

@@ -14,20 +14,20 @@ import numpy.typing as npt
 from ..errors import InputError, nearest
 from ..evaluation import exact, montecarlo
 from ..evaluation.batch import Batch
-from ..evaluation.propagation import LONG
-from ..families import Array
 from ..learning.aim import Aim, stream, versions
 from ..learning.measure import Measurement, find_floor, measure
 from ..learning.objectives import read_objective
 from ..policies import Policy, Progress, Start, policy
 from ..policies.file import Expression, Origin, PolicyFile, StartSpec, check_target
-from ..policies.start import EACH_ONCE, PRIOR_COUNTS
-from ..priors import Bernoulli, Prior
+from ..policies.start import default_start
+from ..priors import Prior
 from ..settings import check_horizon, check_threads, check_whole, read_number
 from .classes import Classes, kept_classes
 from .grammar import Grammar
+from .measure import measure_classes
 from .refine import refined
 from .result import Entry, Found
+from .sample import problems_of, reachable_sample
 from .state import State, state_path
 from .strategies import STRATEGIES, Exact, Halving, Strategy
 
@@ -37,13 +37,6 @@ AUTO = "auto"
 # What `auto` plans for if no time is given, in seconds.
 _TIME = 900.0
 _HALVING_TIME = 240.0
-# What measuring anew may take: seconds if exact, plays times arms if simulated.
-_EXACT_SECONDS = 120.0
-_WORK = 3e10
-_MOST_EPISODES = 1_000_000
-_MOST_NUMBERS = 5e7
-_SINGLE_PROBLEMS = 2000
-_SINGLE_RUNS = 100
 
 
 def _silent(message: str) -> None:
@@ -124,9 +117,7 @@ def search(
         time_limit = read_number(time_limit, "the time limit")
         if time_limit <= 0.0:
             raise InputError(f"the time limit must be greater than 0 seconds, not {time_limit:g}")
-    if start is None:
-        start = EACH_ONCE if prior.counts() is None else PRIOR_COUNTS
-    begin = Start.read(start).resolve(prior)
+    begin = Start.read(start or default_start(prior)).resolve(prior)
     policy("r", start=begin).check(prior, aim.horizon)
     target = None if out is None else check_target(out, resume=resume, force=force)
     if target is None and (resume or force):
@@ -137,7 +128,7 @@ def search(
             f"{path} is there, of a search that did not end: go on with it (--resume), or begin anew "
             f"(--force)"
         )
-    known = _classes(length, classes, grammar, aim.threads, progress, announce)
+    known = _classes(length, classes, grammar, aim, begin, progress, announce)
     compiled = known.compile(_reporter(progress, "compiling the formulas"))
     batch = Batch(compiled, prior, aim.horizon, begin, aim.threads)
     name, episodes = _choose(strategy, batch, aim, top, time_limit)
@@ -220,19 +211,29 @@ def _classes(
     length: int | None,
     given: Classes | str | Path | None,
     grammar: Grammar | None,
-    threads: int,
+    aim: Aim,
+    begin: Start,
     progress: Callable[[float, str], None] | None,
     announce: Callable[[str], None],
 ) -> Classes:
     """The classes that were given, or those that are kept for this length and grammar."""
+    if grammar is not None and not isinstance(grammar, Grammar):
+        raise InputError(f"the grammar must be a Grammar, not {grammar!r}")
     if given is None:
+        # The general sample is for rewards between 0 and 1.
+        sample = None
+        if not aim.prior.family.in_unit_interval:
+            sample = reachable_sample(aim.prior, aim.horizon, start=begin, seed=aim.seed)
         return kept_classes(
             7 if length is None else length,
             grammar=grammar,
-            threads=threads,
+            sample=sample,
+            threads=aim.threads,
             progress=_reporter(progress, "making the classes"),
             announce=announce,
         )
+    if not isinstance(given, (Classes, str, Path)):
+        raise InputError(f"classes are what make_classes gives, or its file, not {given!r}")
     known = given if isinstance(given, Classes) else Classes.load(given)
     where = "" if isinstance(given, Classes) else f" {given}"
     if grammar is not None and grammar != known.grammar:
@@ -243,6 +244,13 @@ def _classes(
         raise InputError(
             f"the class file{where} is for formulas up to length {known.length}, not {length}; leave "
             f"--length out, or make another one with `metabandit formulas --length {length}`"
+        )
+    made_for = known.sample.get("problems")
+    here = problems_of(aim.prior, aim.horizon, begin)
+    if made_for is not None and made_for != here:
+        raise InputError(
+            f"the class file{where} was made for {made_for}; not for {here}: formulas that play alike "
+            f"there may differ here"
         )
     return known
 
@@ -273,55 +281,6 @@ def _run(
         return "interrupted"
 
 
-def _measure_all(aim: Aim, batch: Batch, which: Ints) -> tuple[Ints, Array, Array, Array]:
-    """Classes by their value on fresh problems: numbers, values, regrets, standard errors.
-
-    Of classes that play alike, the first stays.
-    """
-    is_exact = type(aim.prior) is Bernoulli and aim.prior.arms == 2 and aim.horizon <= LONG
-    if is_exact and aim.objective.name == "regret":
-        if len(which) * exact.cost(aim.prior, aim.horizon) / aim.threads <= _EXACT_SECONDS:
-            regret, _, choices = batch.evaluate(which, points=[aim.horizon], with_choices=True)
-            _, first = np.unique(choices, return_index=True)
-            order = np.array(sorted(first.tolist(), key=lambda place: (regret[place], place)))
-            return which[order], regret[order], regret[order], np.zeros(len(order))
-    seed = stream(aim.seed, 2)
-    runs = 1 if aim.objective.mean else _SINGLE_RUNS
-    work = len(which) * aim.horizon * aim.prior.arms
-    problems = int(min(_MOST_EPISODES, _WORK / work, _MOST_NUMBERS / len(which)))
-    problems = max(problems, 2000)
-    if runs > 1:
-        problems = _SINGLE_PROBLEMS
-    fresh = batch.simulation(runs=runs, seed=seed)
-    regret = np.empty((len(which), problems), np.float32)
-    step = 16_384
-    for begin in range(0, problems, step):
-        end = min(begin + step, problems)
-        regret[:, begin:end] = fresh.play(which, begin, end, simple=aim.objective.simple)
-    means = regret.mean(axis=1, dtype=np.float64)
-    errors = regret.std(axis=1, dtype=np.float64, ddof=1) / np.sqrt(problems)
-    values = means
-    if not aim.objective.mean:
-        reference = None
-        if aim.reference is not None:
-            reference = montecarlo.play_population(
-                [(aim.reference, aim.reference.plan(aim.prior, aim.horizon))],
-                aim.prior,
-                aim.horizon,
-                problems=problems,
-                runs=runs,
-                seed=seed,
-                threads=aim.threads,
-            )[0]
-        values = aim.objective.value(regret.astype(np.float64), reference)
-    elif aim.objective.simple:
-        means = fresh.play(which, 0, min(problems, 100_000)).mean(axis=1)
-    # The same luck: policies that play alike have the same sums, to the last bit.
-    _, first = np.unique(np.stack([means, errors]), axis=1, return_index=True)
-    order = np.array(sorted(first.tolist(), key=lambda place: (values[place], place)))
-    return which[order], values[order], means[order], errors[order]
-
-
 def _finish(
     aim: Aim,
     way: Strategy,
@@ -335,10 +294,7 @@ def _finish(
     announce: Callable[[str], None],
 ) -> Found:
     """Measure the best anew, refine them, and put everything together."""
-    which, values, regrets, errors = _measure_all(aim, batch, way.found())
-    playable = np.isfinite(regrets)
-    which, values = which[playable], values[playable]
-    regrets, errors = regrets[playable], errors[playable]
+    which, values, regrets, errors = measure_classes(aim, batch, way.found(), announce)
     if not len(which):
         raise InputError(
             f"no formula of the classes can be played: the index of each is not finite somewhere on "

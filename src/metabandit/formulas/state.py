@@ -6,6 +6,7 @@ import json
 import os
 import time
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ class State:
             known = strategy.state()
             if set(state) != set(known):
                 raise ValueError
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
             raise InputError(
                 f"the state {self.path} is damaged and cannot be resumed; begin anew with --force"
             ) from None

@@ -208,10 +208,14 @@ class Halving(Strategy):
     """Rounds in which all that are left play the same new problems with the same luck.
 
     After each round the worse half goes, by the mean over all problems so far, and the number of problems
-    doubles: every round takes about the same time.
+    doubles: every round takes about the same time. Of classes with the same regret on all of many
+    problems, which play alike for all one can see, the first stays.
     """
 
     name = "halving"
+    # So many problems show which classes play alike; before, more are kept.
+    _MANY = 1000
+    _MORE = 8
 
     def __init__(self, *arguments: Any, episodes: int = 64, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -225,12 +229,18 @@ class Halving(Strategy):
         self.now_sums = np.zeros(self.batch.count)
         self.now_regret = np.zeros((self.batch.count, 0), np.float32)
         self.last = max(2 * self.top, 16)
-        self.rounds = max(1, math.ceil(math.log2(max(self.batch.count / self.last, 1.0))) + 1)
+        self.rounds = self._rounds(self.batch.count, self.last, self.first)
 
-    @staticmethod
-    def seconds(batch: Batch, episodes: int, top: int) -> float:
+    @classmethod
+    def _rounds(cls, count: int, last: int, episodes: int) -> int:
+        """Enough to come down to the last, and to see which play alike."""
+        down = math.ceil(math.log2(max(count / last, 1.0))) + 1
+        return max(down, math.ceil(math.log2(20 * cls._MANY / episodes)))
+
+    @classmethod
+    def seconds(cls, batch: Batch, episodes: int, top: int) -> float:
         """About how long it takes."""
-        rounds = max(1, math.ceil(math.log2(max(batch.count / (2 * top), 1.0))) + 1)
+        rounds = cls._rounds(batch.count, 2 * top, episodes)
         work = rounds * batch.count * episodes * batch.horizon * batch.prior.arms
         return work / SPEED / batch.threads
 
@@ -245,11 +255,18 @@ class Halving(Strategy):
             both = [self.now_regret, regret.astype(np.float32)]
             self.now_regret = np.concatenate(both, axis=1)
         self.now_round += 1
-        order = np.argsort(self._values(), kind="stable")
+        values = self._values()
+        order = np.lexsort((self.now_left, values))
+        least = self.last
+        if self.now_problems * self.runs >= self._MANY:
+            sums = self.now_sums if self.objective.mean else self.now_regret.sum(axis=1)
+            _, places = np.unique(sums[order], return_index=True)
+            order = order[np.sort(places)]
+        else:
+            least = self._MORE * self.last
         if self.now_round < self.rounds:
-            half = max(self.last, len(order) // 2)
             ranked = self.now_left[order]
-            kept = set(self._with_lengths(ranked, half).tolist())
+            kept = set(self._with_lengths(ranked, max(least, len(order) // 2)).tolist())
             order = np.array([place for place in order if int(self.now_left[place]) in kept])
         self.now_left = self.now_left[order]
         self.now_sums = self.now_sums[order]
@@ -390,7 +407,7 @@ class Ucb1Tuned(Strategy):
 
     def found(self) -> Ints:
         order = np.argsort(-self.now_total / self.now_count, kind="stable")
-        return self._with_lengths(order, 2 * self.top)
+        return self._with_lengths(order, 4 * self.top)
 
     @property
     def doing(self) -> str:

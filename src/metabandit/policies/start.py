@@ -140,3 +140,8 @@ class Start:
             if value is not None
         )
         return f"{self.kind}:{given}" if given else self.kind
+
+
+def default_start(prior: Prior) -> str:
+    """How learned policies begin if nothing is said: with the prior's counts if it has any."""
+    return EACH_ONCE if prior.counts() is None else PRIOR_COUNTS
