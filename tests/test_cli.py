@@ -201,16 +201,33 @@ def test_learn_prints_json(tmp_path):
 LONG = """learn | --space | power-1 | --horizon | 60 | --generations | 40 | --seed | 7 | --out"""
 
 
+_BEGUN = []
+
+
+@pytest.fixture(autouse=True)
+def _nothing_goes_on():
+    """What a test began ends with it."""
+    yield
+    while _BEGUN:
+        process = _BEGUN.pop()
+        process.kill()
+        process.communicate()
+
+
 def begin(command, directory):
     """Start a command without waiting for its end."""
     arguments = [item.strip() for item in command.split("|")]
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "-m", "metabandit", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         cwd=directory,
+        # Tests that run in the background ignore SIGINT, and what they start would, too.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
+    _BEGUN.append(process)
+    return process
 
 
 def wait_until(condition, process):
