@@ -14,7 +14,6 @@ from metabandit.evaluation import montecarlo
 from metabandit.evaluation.batch import Batch
 from metabandit.expressions import compile_expression, length, parse, text
 from metabandit.formulas import classes as classes_module
-from metabandit.formulas import strategies
 from metabandit.formulas.refine import free_constants
 from metabandit.formulas.strategies import Exact, Halving, Ucb1Tuned
 from metabandit.learning.objectives import read_objective
@@ -671,7 +670,3 @@ def test_the_picture_shows_what_was_found(tmp_path):
     for name, message in (("front.gif", "ends in"), ("none/front.svg", "does not exist")):
         with pytest.raises(mb.InputError, match=message):
             found.plot(tmp_path / name)
-
-
-def test_strategies_are_named():
-    assert list(strategies.STRATEGIES) == ["exact", "halving", "ucb1-tuned"]

@@ -405,3 +405,10 @@ def prior(text: str, *, arms: int | None = None) -> Prior:
             if len(numbers) > 1 and key not in ("alpha", "beta"):
                 raise InputError(f"{key} of the prior {name} is one number, not {value!r}")
     return PRIORS[name](**values)
+
+
+def check_prior(prior: object) -> Prior:
+    """The prior, or an error if it is something else."""
+    if not isinstance(prior, Prior):
+        raise InputError(f"the prior must be a Prior such as Bernoulli(arms=2), not {prior!r}")
+    return prior

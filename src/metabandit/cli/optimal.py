@@ -33,11 +33,11 @@ def optimal(
     """The Bayes-optimal policy for Bernoulli arms with Beta means: its reward and regret."""
     from ..policies import OptimalPolicy
     from ..policies import optimal as solve
-    from ..policies.optimum import check_prior, check_target
+    from ..policies.optimum import check_solvable, check_target
     from ..priors import prior as read_prior
     from ..settings import check_horizon
 
-    known = check_prior(read_prior(prior, arms=arms), "the optimum")
+    known = check_solvable(read_prior(prior, arms=arms), "the optimum")
     check_horizon(horizon)
     if save is not None:
         check_target(save)

@@ -144,7 +144,7 @@ def _show(found: Found, out: Path | None, plot: Path | None) -> None:
                 else f"±{1.96 * entry.refined.standard_error:.4f}"
             )
             typer.echo(
-                f"refined      {entry.formula}: {entry.refined.before:.5f} -> {entry.refined.regret:.5f} "
+                f"refined      {entry.formula}: {entry.refined.before.evaluation.mean_regret:.5f} -> {entry.refined.regret:.5f} "
                 f"({error}): {entry.refined.expression} with {numbers}"
             )
     show_comparison(found.comparison)

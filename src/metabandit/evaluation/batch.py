@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from ..expressions.compile import Compiled
 from ..families import Array
-from ..policies import IndexPolicy, Plan, Start
+from ..policies import IndexPolicy, Plan, Policy, Start
 from ..priors import Bernoulli, Prior
-from .montecarlo import MOST_LANES, _Simulation
+from .montecarlo import MOST_LANES, _Simulation, play_population
 from .propagation import TwoArms
 from .threads import in_threads
 
@@ -163,6 +163,19 @@ class Episodes:
                 which, episodes, rows, end - begin, problems, simple
             )
         return out
+
+    def play_other(self, policy: Policy, problems: int) -> Array:
+        """Regret of any policy on the problems 0, ..., problems - 1, with the same luck."""
+        regret = play_population(
+            [(policy, policy.plan(self.batch.prior, self.batch.horizon))],
+            self.batch.prior,
+            self.batch.horizon,
+            problems=problems,
+            runs=self.runs,
+            seed=self.seed,
+            threads=self.batch.threads,
+        )
+        return np.asarray(regret[0])
 
     def play_each(self, which: Ints, first: Ints, count: int, training: int) -> Array:
         """The same with episodes first[i], first[i] + 1, ... of policy which[i], `count` of them.

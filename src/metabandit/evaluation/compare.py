@@ -9,8 +9,8 @@ import numpy as np
 
 from ..errors import InputError, nearest
 from ..policies import Optimum, Plan, Policy, Progress, Start, optimal, policy
-from ..policies.optimum import check_prior, has_optimum, optimum_seconds
-from ..priors import Prior
+from ..policies.optimum import check_solvable, has_optimum, optimum_seconds
+from ..priors import Prior, check_prior
 from ..settings import check_horizon, check_threads, check_whole
 from . import exact, montecarlo
 from .results import EXACT, MONTE_CARLO, Comparison
@@ -113,8 +113,7 @@ def evaluate(
         given = [policies]
     if not given:
         raise InputError("no policy was given; name at least one, such as ucb1")
-    if not isinstance(prior, Prior):
-        raise InputError(f"the prior must be a Prior such as Bernoulli(arms=2), not {prior!r}")
+    check_prior(prior)
     made = [policy(item, start=start) for item in given]
     horizon = check_horizon(horizon)
     asked = episodes is not None or runs is not None
@@ -136,7 +135,7 @@ def evaluate(
     # Everything that can be refused is refused before anything is computed.
     _check_method(method, asked=asked)
     if floor:
-        check_prior(prior, "the optimum")
+        check_solvable(prior, "the optimum")
     for item in made:
         item.check(prior, horizon)
     for item in made:

@@ -22,11 +22,11 @@ from ..evaluation.propagation import LONG
 from ..expressions import OPERATORS, Apply, Constant, Name, Tree, compile_expression
 from ..expressions.compile import Compiled
 from ..policies import Progress, Start
-from ..priors import Bernoulli, Prior
+from ..priors import Bernoulli, Prior, check_prior
 from ..settings import check_horizon, check_threads, check_whole, read_number, write_number
 from .enumeration import TOLERANCE, check_size, enumerate_formulas
 from .grammar import Grammar
-from .sample import Sample, check_prior, check_sample, general_sample, problems_of
+from .sample import Sample, check_sample, problems_of
 
 Ints = npt.NDArray[np.int64]
 
@@ -95,10 +95,6 @@ class Classes:
             if progress is not None and position % 4096 == 0:
                 progress(position, len(self))
         return made
-
-    def of_length(self, longest: int) -> Ints:
-        """The classes whose formula is no longer than this."""
-        return np.flatnonzero(self.lengths <= longest)
 
     def counts(self) -> list[dict[str, int]]:
         """For each length: formulas, invalid ones, distinct values, classes whose formula it is."""
@@ -329,7 +325,7 @@ def kept_classes(
 ) -> Classes:
     """The same as make_classes, from the file that an earlier call left; else made, and kept."""
     grammar = grammar or Grammar()
-    sample = sample or general_sample()
+    sample = check_sample(sample)
     length = check_whole(length, "the length of formulas", 1, most=_LONGEST)
     path = kept_path(length, grammar, sample.description, tolerance)
     if path.exists():

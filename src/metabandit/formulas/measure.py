@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from ..evaluation import exact, montecarlo
+from ..evaluation import exact
 from ..evaluation.batch import Batch
 from ..evaluation.propagation import LONG
 from ..families import Array
@@ -54,8 +54,7 @@ def measure_classes(
         problems = min(problems, _MOST_SINGLE)
     problems = max(problems, _LEAST_PROBLEMS)
     tell(problems * work / SPEED / aim.threads, f"on {problems:,} fresh problems")
-    seed = stream(aim.seed, 2)
-    fresh = batch.simulation(runs=runs, seed=seed)
+    fresh = batch.simulation(runs=runs, seed=stream(aim.seed, 2))
     regret = fresh.play(which, 0, problems)
     with np.errstate(invalid="ignore"):
         means, errors = regret.mean(axis=1), regret.std(axis=1, ddof=1) / np.sqrt(problems)
@@ -65,15 +64,7 @@ def measure_classes(
     elif not aim.objective.mean:
         reference = None
         if aim.reference is not None:
-            reference = montecarlo.play_population(
-                [(aim.reference, aim.reference.plan(aim.prior, aim.horizon))],
-                aim.prior,
-                aim.horizon,
-                problems=problems,
-                runs=runs,
-                seed=seed,
-                threads=aim.threads,
-            )[0]
+            reference = fresh.play_other(aim.reference, problems)
         values = aim.objective.value(regret, reference)
     # With the same luck, policies that play alike have the same sums to the last bit.
     alike = np.array([hash(item) for item in zip(values, means, errors, strict=True)])

@@ -17,8 +17,9 @@ from ..expressions import (
 )
 from ..learning import learn
 from ..learning.aim import Aim
-from ..learning.measure import measure
+from ..learning.measure import Measurement, measure
 from ..policies import Start, policy
+from ..policies.file import Expression
 from .result import Entry, Refined
 
 # How long to learn: the formula is good already.
@@ -87,16 +88,11 @@ def refined(entry: Entry, aim: Aim, begin: Start, announce: Callable[[str], None
         seed=aim.seed,
         threads=aim.threads,
     )
+    assert learned.comparison is not None
     assert learned.evaluation is not None
+    assert learned.objective is not None
+    assert isinstance(learned.file.policy, Expression)
     # With the seed of the learner: the same method, the same problems, the same luck.
     before = measure(aim, policy(entry.formula, start=begin), announce)
-    return replace(
-        entry,
-        refined=Refined(
-            text(tree),
-            dict(learned.parameters),
-            before.evaluation.mean_regret,
-            learned.evaluation.mean_regret,
-            learned.evaluation.standard_error,
-        ),
-    )
+    after = Measurement(learned.comparison, learned.evaluation, learned.objective)
+    return replace(entry, refined=Refined(learned.file.policy, before, after))

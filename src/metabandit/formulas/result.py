@@ -11,8 +11,9 @@ from typing import Any
 from ..errors import InputError
 from ..evaluation import Comparison, evaluate
 from ..expressions import Tree, latex, length, text
+from ..learning.measure import Measurement
 from ..policies import Policy, policy
-from ..policies.file import PolicyFile, check_target
+from ..policies.file import Expression, PolicyFile, check_target
 from ..tables import text_table
 
 # The two best formulas that the paper found for each horizon (its Table 1), for the picture.
@@ -25,16 +26,40 @@ PAPER = {
 
 @dataclass(frozen=True)
 class Refined:
-    """A formula whose constants were learned: its space, the values, its regret.
+    """A formula whose constants were learned, and what it is worth with them and before."""
 
-    before: the regret of the formula as it was, measured in the same way
-    """
+    content: Expression
+    before: Measurement = field(repr=False)
+    measurement: Measurement = field(repr=False)
 
-    expression: str
-    parameters: Mapping[str, float]
-    before: float
-    regret: float
-    standard_error: float
+    @property
+    def expression(self) -> str:
+        """The formula with names for its numbers."""
+        return self.content.expression
+
+    @property
+    def parameters(self) -> Mapping[str, float]:
+        """The numbers that were learned."""
+        return self.content.parameters
+
+    @property
+    def regret(self) -> float:
+        """Mean regret with these numbers; `before` is measured in the same way."""
+        return self.measurement.evaluation.mean_regret
+
+    @property
+    def standard_error(self) -> float:
+        """0 if the regret is exact."""
+        return self.measurement.evaluation.standard_error
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "expression": self.expression,
+            "parameters": dict(self.parameters),
+            "before": self.before.evaluation.mean_regret,
+            "regret": self.regret,
+            "standard_error": self.standard_error,
+        }
 
 
 @dataclass(frozen=True)
@@ -80,15 +105,7 @@ class Entry:
             "standard_error": self.standard_error,
             "interval": [low, high],
             "method": "exact" if self.exact else "monte-carlo",
-            "refined": None
-            if self.refined is None
-            else {
-                "expression": self.refined.expression,
-                "parameters": dict(self.refined.parameters),
-                "before": self.refined.before,
-                "regret": self.refined.regret,
-                "standard_error": self.refined.standard_error,
-            },
+            "refined": None if self.refined is None else self.refined.to_dict(),
         }
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import InputError
 from ..families import Array
 from ..policies import Start
-from ..priors import Prior
+from ..priors import Prior, check_prior
 from ..settings import check_horizon, check_whole
 
 _MOST_STATES = 60_000
@@ -37,12 +37,6 @@ class Sample:
     @property
     def groups(self) -> int:
         return int(self.values["r"].shape[1])
-
-
-def check_prior(prior: object) -> Prior:
-    if not isinstance(prior, Prior):
-        raise InputError(f"the prior must be a Prior such as Bernoulli(arms=2), not {prior!r}")
-    return prior
 
 
 def check_sample(sample: object) -> Sample:

@@ -8,20 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from ..errors import InputError, nearest
 from ..evaluation import exact, montecarlo
 from ..evaluation.batch import Batch
-from ..learning.aim import Aim, stream, versions
-from ..learning.measure import Measurement, find_floor, measure
-from ..learning.objectives import read_objective
+from ..learning.aim import Aim, check_time_limit, make_aim, silent, stream, versions
+from ..learning.measure import find_floor, measure
 from ..policies import Policy, Progress, Start, policy
 from ..policies.file import Expression, Origin, PolicyFile, StartSpec, check_target
 from ..policies.start import default_start
 from ..priors import Prior
-from ..settings import check_horizon, check_threads, check_whole, read_number
+from ..settings import check_whole
 from .classes import Classes, kept_classes
 from .grammar import Grammar
 from .measure import measure_classes
@@ -31,16 +27,10 @@ from .sample import problems_of, reachable_sample
 from .state import State, state_path
 from .strategies import STRATEGIES, Exact, Halving, Strategy
 
-Ints = npt.NDArray[np.int64]
-
 AUTO = "auto"
 # What `auto` plans for if no time is given, in seconds.
 _TIME = 900.0
 _HALVING_TIME = 240.0
-
-
-def _silent(message: str) -> None:
-    """Say nothing."""
 
 
 def _choose(name: str, batch: Batch, aim: Aim, top: int, limit: float | None) -> tuple[str, int]:
@@ -102,8 +92,10 @@ def search(
     'max(r, 1/5)'
     """
     began = time.monotonic()
-    announce = announce or _silent
-    aim = _aim(prior, horizon, objective, reference, seed, threads)
+    announce = announce or silent
+    aim = make_aim(
+        prior, horizon, objective=objective, reference=reference, seed=seed, threads=threads
+    )
     if strategy not in (*STRATEGIES, AUTO):
         raise InputError(
             f"unknown strategy {strategy!r}; {nearest(str(strategy), [*STRATEGIES, AUTO])}"
@@ -113,10 +105,7 @@ def search(
     top = check_whole(top, "the number of formulas to rank", 1, most=10_000)
     refine = check_whole(refine, "the number of formulas to refine", 0, most=100)
     pulls = check_whole(pulls, "the number of pulls", 1, most=10**12)
-    if time_limit is not None:
-        time_limit = read_number(time_limit, "the time limit")
-        if time_limit <= 0.0:
-            raise InputError(f"the time limit must be greater than 0 seconds, not {time_limit:g}")
+    time_limit = check_time_limit(time_limit)
     begin = Start.read(start or default_start(prior)).resolve(prior)
     policy("r", start=begin).check(prior, aim.horizon)
     target = None if out is None else check_target(out, resume=resume, force=force)
@@ -182,29 +171,6 @@ def _reporter(progress: Callable[[float, str], None] | None, doing: str) -> Prog
             progress(done / total, doing)
 
     return report
-
-
-def _aim(
-    prior: Prior,
-    horizon: int,
-    objective: str,
-    reference: str | Policy | None,
-    seed: int,
-    threads: int | None,
-) -> Aim:
-    if not isinstance(prior, Prior):
-        raise InputError(f"the prior must be a Prior such as Bernoulli(arms=2), not {prior!r}")
-    aim = Aim(
-        prior=prior,
-        horizon=check_horizon(horizon),
-        objective=read_objective(objective, reference=reference),
-        reference=None if reference is None else policy(reference),
-        seed=check_whole(seed, "the seed", 0),
-        threads=check_threads(threads),
-    )
-    if aim.reference is not None:
-        aim.reference.check(prior, aim.horizon)
-    return aim
 
 
 def _classes(
@@ -310,27 +276,23 @@ def _finish(
         )
         for item, value, regret, error in zip(which, values, regrets, errors, strict=True)
     ]
+    shortest: dict[int, Entry] = {}
+    for entry in everything:
+        shortest.setdefault(entry.length, entry)
     entries = [
         refined(entry, aim, begin, announce) if place < refine else entry
         for place, entry in enumerate(everything[:top])
     ]
-    shortest: dict[int, Entry] = {}
-    for entry in everything:
-        shortest.setdefault(entry.length, entry)
-    contents = [
-        Expression(expression=entry.formula, parameters={}, start=StartSpec.of(begin))
-        for entry in entries[:1]
-    ]
-    contents += [
-        Expression(
-            expression=item.expression,
-            parameters=dict(item.parameters),
-            start=StartSpec.of(begin),
-        )
-        for item in (entry.refined for entry in entries)
-        if item is not None and item.regret < entries[0].regret
-    ]
-    best, measured = _best(aim, contents, announce)
+    # The best and its refinements, on problems that nothing was chosen by.
+    best = Expression(expression=entries[0].formula, parameters={}, start=StartSpec.of(begin))
+    freed = [entry.refined for entry in entries if entry.refined is not None]
+    if entries[0].refined is not None:
+        measured = entries[0].refined.before
+    else:
+        measured = measure(aim, best.policy(best.expression), announce)
+    for item in freed:
+        if item.measurement.objective < measured.objective:
+            best, measured = item.content, item.measurement
     origin = Origin(
         space=f"formulas up to length {known.length}",
         prior=str(aim.prior),
@@ -351,7 +313,7 @@ def _finish(
     return Found(
         entries=tuple(entries),
         of_length=tuple(shortest[item] for item in sorted(shortest)),
-        policy=best.policy(_label(best)),
+        policy=best.policy(measured.comparison[0].policy),
         file=PolicyFile(policy=best, learned=origin),
         comparison=measured.comparison,
         floor=None if aim.floor is None else aim.floor.regret,
@@ -360,17 +322,3 @@ def _finish(
         stopped=stopped,
         seconds=time.monotonic() - began,
     )
-
-
-def _label(content: Expression) -> str:
-    numbers = ", ".join(f"{name}={value:.4g}" for name, value in content.parameters.items())
-    return f"{content.expression} ({numbers})" if numbers else content.expression
-
-
-def _best(
-    aim: Aim, contents: list[Expression], announce: Callable[[str], None]
-) -> tuple[Expression, Measurement]:
-    """The best of the formula and its refinements, on problems that nothing was chosen by."""
-    found = [measure(aim, item.policy(_label(item)), announce) for item in contents]
-    place = min(range(len(found)), key=lambda position: found[position].objective)
-    return contents[place], found[place]

@@ -1,4 +1,4 @@
-"""What a policy is wanted for: the problems, the plays, and what to be good at."""
+"""What a policy is wanted for: the problems, the plays, what to be good at; and how it is asked."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from importlib.metadata import version
 
 import numpy as np
 
-from ..policies import Optimum, Policy
-from ..priors import Prior
-from .objectives import Objective
+from ..errors import InputError
+from ..policies import Optimum, Policy, policy
+from ..priors import Prior, check_prior
+from ..settings import check_horizon, check_threads, check_whole, read_number
+from .objectives import Objective, read_objective
 
 
 def stream(seed: int, *path: int) -> int:
@@ -30,6 +32,42 @@ class Aim:
     seed: int
     threads: int
     floor: Optimum | None = None
+
+
+def make_aim(
+    prior: Prior,
+    horizon: int,
+    *,
+    objective: str,
+    reference: str | Policy | None,
+    seed: int,
+    threads: int | None,
+) -> Aim:
+    """Check what is asked."""
+    aim = Aim(
+        prior=check_prior(prior),
+        horizon=check_horizon(horizon),
+        objective=read_objective(objective, reference=reference),
+        reference=None if reference is None else policy(reference),
+        seed=check_whole(seed, "the seed", 0),
+        threads=check_threads(threads),
+    )
+    if aim.reference is not None:
+        aim.reference.check(prior, aim.horizon)
+    return aim
+
+
+def check_time_limit(limit: float | None) -> float | None:
+    """A number of seconds, or None."""
+    if limit is not None:
+        limit = read_number(limit, "the time limit")
+        if limit <= 0.0:
+            raise InputError(f"the time limit must be greater than 0 seconds, not {limit:g}")
+    return limit
+
+
+def silent(message: str) -> None:
+    """Say nothing: what stands in for `announce`."""
 
 
 def versions() -> dict[str, str]:

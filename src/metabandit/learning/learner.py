@@ -10,15 +10,14 @@ from typing import Any
 
 from ..errors import InputError, nearest
 from ..evaluation import Comparison, Evaluation, exact, montecarlo
-from ..policies import Policy, Start, policy
+from ..policies import Policy, Start
 from ..policies.file import Origin, PolicyFile, Power, check_target, read_file
 from ..policies.power import feature, powers, weight_names
 from ..priors import Prior
-from ..settings import check_horizon, check_threads, check_whole, read_number, read_settings
-from .aim import versions
+from ..settings import check_whole, read_number, read_settings
+from .aim import check_time_limit, make_aim, silent, versions
 from .judges import SIMULATED
 from .measure import Measurement, find_floor, measure
-from .objectives import read_objective
 from .optimizers.base import read_optimizer
 from .search import Generation, Plan, Search
 from .spaces import make_space
@@ -96,10 +95,6 @@ def _initial(given: str | Path | Mapping[str, float] | None) -> dict[str, float]
     return dict(content.parameters)
 
 
-def _silent(message: str) -> None:
-    """Say nothing."""
-
-
 def learn(
     space: str,
     prior: Prior,
@@ -169,7 +164,7 @@ def learn(
                 f"{trace_path(target)} is there, of a run that did not end: go on with it "
                 f"(--resume), or begin anew (--force)"
             )
-    announce = announce or _silent
+    announce = announce or silent
     plan = replace(plan, floor=find_floor(prior, plan.horizon, plan.threads, announce))
     path = None if target is None else trace_path(target)
     trace = Trace(_settings(plan), path, resume=resume)
@@ -216,20 +211,15 @@ def _make_plan(
     threads: int | None,
 ) -> Plan:
     """Check everything that can be wrong before anything is computed."""
-    if not isinstance(prior, Prior):
-        raise InputError(f"the prior must be a Prior such as Bernoulli(arms=2), not {prior!r}")
     if protocol not in PROTOCOLS:
         raise InputError(f"unknown protocol {protocol!r}; {nearest(str(protocol), PROTOCOLS)}")
     paper = protocol == "paper"
-    horizon = check_horizon(horizon)
-    aim = read_objective(objective, reference=reference)
-    known = None if reference is None else policy(reference)
-    if known is not None:
-        known.check(prior, horizon)
+    aim = make_aim(
+        prior, horizon, objective=objective, reference=reference, seed=seed, threads=threads
+    )
     made = make_space(space, prior, start=start, v1=v1, paper=paper, initial=_initial(initial))
     which = optimizer or ("eda" if paper else "cma")
     read_optimizer(which)
-    seed = check_whole(seed, "the seed", 0)
     effort = read_number(effort, "the effort")
     if effort <= 0.0:
         raise InputError(f"the effort must be greater than 0, not {effort:g}")
@@ -237,18 +227,12 @@ def _make_plan(
         generations = check_whole(generations, "the number of generations", 1)
     elif paper:
         generations = max(1, round(_PAPER_GENERATIONS * effort))
-    if time_limit is not None:
-        time_limit = read_number(time_limit, "the time limit")
-        if time_limit <= 0.0:
-            raise InputError(f"the time limit must be greater than 0 seconds, not {time_limit:g}")
-    plan = Plan(
-        prior=prior, horizon=horizon, objective=aim, reference=known, seed=seed,
-        threads=check_threads(threads), space=made, optimizer=which, paper=paper, effort=effort,
-        generations=generations, time_limit=time_limit,
-    )  # fmt: skip
     # A candidate shows whether prior and horizon can be played at all.
-    made.policy(made.center).check(prior, horizon)
-    return plan
+    made.policy(made.center).check(prior, aim.horizon)
+    return Plan(
+        **vars(aim), space=made, optimizer=which, paper=paper, effort=effort,
+        generations=generations, time_limit=check_time_limit(time_limit),
+    )  # fmt: skip
 
 
 def _settings(plan: Plan) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, nearest
-from ..priors import Bernoulli, Prior
+from ..priors import Bernoulli, Prior, check_prior
 from ..settings import check_horizon, check_whole
 from .base import ByCounts, Plan, Policy, Progress, decide_by
 from .induction import FREE, solve, states
@@ -50,10 +50,9 @@ def optimum_seconds(prior: Prior, horizon: int) -> float:
     return states(prior.arms, horizon) / (1e9 if prior.arms == 2 else 1e8)
 
 
-def check_prior(prior: Prior, what: str) -> Bernoulli:
+def check_solvable(prior: Prior, what: str) -> Bernoulli:
     """The prior, if backward induction can be done for it."""
-    if not isinstance(prior, Prior):
-        raise InputError(f"the prior must be a Prior such as Bernoulli(arms=2), not {prior!r}")
+    check_prior(prior)
     if type(prior) is not Bernoulli:
         raise InputError(
             f"{what} is for Bernoulli arms with Beta means (the prior bernoulli), not for {prior}; "
@@ -84,7 +83,7 @@ def optimal(
     >>> round(mb.optimal(mb.Bernoulli(arms=2), horizon=10).regret, 6)
     0.644881
     """
-    known = check_prior(prior, "the optimum")
+    known = check_solvable(prior, "the optimum")
     horizon = check_horizon(horizon)
     _check_start(start, known.arms, horizon)
     reward, _ = solve(known, horizon, start=start, keep=False, threads=threads, progress=progress)
@@ -117,7 +116,7 @@ def check_target(path: str | Path) -> Path:
 
 
 def _check_two_arms(prior: Prior) -> Bernoulli:
-    known = check_prior(prior, "the optimal policy")
+    known = check_solvable(prior, "the optimal policy")
     if known.arms != 2:
         raise InputError(
             f"the optimal policy as a table is for 2 arms, not {known.arms}; its value for "

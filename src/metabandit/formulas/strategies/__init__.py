@@ -1,0 +1,10 @@
+"""Three ways to find the best of many classes: exactly, by halving, and as the paper does."""
+
+from .base import Strategy
+from .exact import Exact
+from .halving import SPEED, Halving
+from .ucb1_tuned import Ucb1Tuned
+
+STRATEGIES: dict[str, type[Strategy]] = {item.name: item for item in (Exact, Halving, Ucb1Tuned)}
+
+__all__ = ["SPEED", "STRATEGIES", "Exact", "Halving", "Strategy", "Ucb1Tuned"]

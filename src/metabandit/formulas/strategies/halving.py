@@ -1,0 +1,103 @@
+"""All on the same problems; the worse half goes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...evaluation.batch import Batch
+from ...families import Array
+from .base import Ints, Strategy
+
+# Plays times arms that a core simulates in a second: to plan with.
+SPEED = 2e8
+
+
+class Halving(Strategy):
+    """Rounds in which all that are left play the same new problems with the same luck.
+
+    After each round the worse half goes, by the mean over all problems so far, and the number of problems
+    doubles: every round takes about the same time. Of classes with the same regret on all of many
+    problems, which play alike for all one can see, the first stays.
+    """
+
+    name = "halving"
+    # So many problems show which classes play alike; before, more are kept.
+    _MANY = 1000
+    _MORE = 8
+
+    def __init__(self, *arguments: Any, episodes: int = 64, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.first = episodes
+        self.runs = 1 if self.objective.mean else 20
+        self.episodes = self.batch.simulation(runs=self.runs, seed=self.seed)
+        self.now_left = np.arange(self.batch.count)
+        self.now_round = 0
+        self.now_problems = 0
+        # Sums for means; every single regret where the objective needs it.
+        self.now_sums = np.zeros(self.batch.count)
+        self.now_regret = np.zeros((self.batch.count, 0), np.float32)
+        self.last = max(2 * self.top, 16)
+        self.rounds = self._rounds(self.batch.count, self.last, self.first)
+
+    @classmethod
+    def _rounds(cls, count: int, last: int, episodes: int) -> int:
+        """Enough to come down to the last, and to see which play alike."""
+        down = math.ceil(math.log2(max(count / last, 1.0))) + 1
+        return max(down, math.ceil(math.log2(20 * cls._MANY / episodes)))
+
+    @classmethod
+    def seconds(cls, batch: Batch, episodes: int, top: int) -> float:
+        """About how long it takes."""
+        rounds = cls._rounds(batch.count, 2 * top, episodes)
+        work = rounds * batch.count * episodes * batch.horizon * batch.prior.arms
+        return work / SPEED / batch.threads
+
+    def step(self) -> float:
+        new = max(1, (self.first << self.now_round) // self.runs)
+        first, last = self.now_problems, self.now_problems + new
+        regret = self.episodes.play(self.now_left, first, last, simple=self.objective.simple)
+        self.now_problems = last
+        if self.objective.mean:
+            self.now_sums += regret.sum(axis=1)
+        else:
+            both = [self.now_regret, regret.astype(np.float32)]
+            self.now_regret = np.concatenate(both, axis=1)
+        self.now_round += 1
+        values = self._values()
+        order = np.lexsort((self.now_left, values))
+        least = self.last
+        if self.now_problems * self.runs >= self._MANY:
+            sums = self.now_sums if self.objective.mean else self.now_regret.sum(axis=1)
+            _, places = np.unique(sums[order], return_index=True)
+            order = order[np.sort(places)]
+        else:
+            least = self._MORE * self.last
+        if self.now_round < self.rounds:
+            ranked = self.now_left[order]
+            kept = set(self._with_lengths(ranked, max(least, len(order) // 2)).tolist())
+            order = np.array([place for place in order if int(self.now_left[place]) in kept])
+        self.now_left = self.now_left[order]
+        self.now_sums = self.now_sums[order]
+        self.now_regret = self.now_regret[order]
+        return self.now_round / self.rounds
+
+    def _values(self) -> Array:
+        if self.objective.mean:
+            return self.now_sums / self.now_problems
+        reference = None
+        if self.reference is not None:
+            reference = self.episodes.play_other(self.reference, self.now_problems)
+        return self.objective.value(self.now_regret.astype(np.float64), reference)
+
+    def found(self) -> Ints:
+        return self.now_left
+
+    @property
+    def doing(self) -> str:
+        return (
+            f"round {self.now_round + 1} of {self.rounds}: {len(self.now_left):,} classes, "
+            f"{self.first << self.now_round:,} episodes each"
+        )
