@@ -460,7 +460,7 @@ def test_the_papers_protocol():
         method="simulated",
         seed=8,
         threads=1,
-        paper=True,
+        training=judges.Training(),
     )
     candidate = space.policy(np.array([-0.77]))
     assert judge.judge([candidate], 0).values == judge.judge([candidate], 7).values

@@ -1,6 +1,6 @@
 """Evaluation: what a policy's regret is on problems drawn from a prior."""
 
-from .compare import METHODS, default_checkpoints, evaluate
+from .compare import METHODS, default_checkpoints, evaluate, recount
 from .results import Comparison, Difference, Evaluation, IndexFault
 
 __all__ = [
@@ -11,4 +11,5 @@ __all__ = [
     "IndexFault",
     "default_checkpoints",
     "evaluate",
+    "recount",
 ]

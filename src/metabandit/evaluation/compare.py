@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -79,6 +81,8 @@ def evaluate(
     checkpoints: Sequence[int] | None = None,
     threads: int | None = None,
     lanes: int = montecarlo.MOST_LANES,
+    luck: int | None = None,
+    keep_plays: bool = False,
     progress: Progress | None = None,
     announce: Callable[[str], None] | None = None,
 ) -> Comparison:
@@ -95,6 +99,8 @@ def evaluate(
     floor: whether to add what the Bayes-optimal policy has; by default where that is quick
     checkpoints: numbers of plays at which the regret curve is taken; spread evenly by default
     threads: all cores by default
+    luck: the seed of the rewards, if the same problems are to be played with other luck
+    keep_plays: whether a simulation keeps how often each arm of each problem was played
     lanes: episodes that are simulated in step, a multiple of 64 up to 512; changes no result
     progress: called as progress(work done, work in all)
     announce: called with a message if something must be compiled first, which happens once
@@ -123,8 +129,10 @@ def evaluate(
     episodes = check_whole(episodes, "the number of episodes", 1)
     seed = check_whole(seed, "the seed", 0)
     threads = check_threads(threads)
-    if seed >= 2**63:
-        raise InputError(f"the seed must be less than 2^63, not {seed}")
+    luck = seed if luck is None else check_whole(luck, "the seed of the luck", 0)
+    for number in (seed, luck):
+        if number >= 2**63:
+            raise InputError(f"the seed must be less than 2^63, not {number}")
     if episodes % runs:
         raise InputError(
             f"the number of episodes ({episodes}) must be a multiple of the runs a problem ({runs})"
@@ -164,6 +172,8 @@ def evaluate(
             checkpoints=points,
             threads=threads,
             lanes=lanes,
+            luck=luck,
+            keep_plays=keep_plays,
             progress=progress,
         )
     lowest: Optimum | None = None
@@ -182,4 +192,42 @@ def evaluate(
         start=str(Start.read(start)),
         covariance=covariance,
         floor=lowest,
+    )
+
+
+def recount(comparison: Comparison, prior: Prior) -> Comparison:
+    """The same plays of the same problems, with regret counted by another prior's means.
+
+    `prior` must draw the problems that were played, as `TruncatedGaussian()` does those of
+    `TruncatedGaussian(regret="parent")`; the plays must have been kept. There is no curve, only regret
+    after all plays, and no simple regret.
+    """
+    problems = comparison.episodes // comparison.runs
+    means = prior.regret_means(montecarlo.draw_problems(prior, comparison.seed, problems))
+    gaps = means.max(axis=1, keepdims=True) - means
+    regrets = []
+    for evaluation in comparison:
+        if evaluation.problem_plays is None:
+            raise InputError("regret is counted anew from kept plays: evaluate with keep_plays=True")
+        regrets.append((evaluation.problem_plays * gaps.T).sum(axis=0))
+    covariance = np.atleast_2d(np.cov(np.stack(regrets)))
+    errors = np.sqrt(np.diag(covariance) / problems)
+    return replace(
+        comparison,
+        prior=str(prior),
+        covariance=covariance,
+        evaluations=tuple(
+            replace(
+                evaluation,
+                mean_regret=float(regret.mean()),
+                standard_error=float(error),
+                simple_regret=math.nan,
+                simple_error=math.nan,
+                checkpoints=np.array([comparison.horizon]),
+                curve=np.array([regret.mean()]),
+                curve_error=np.array([error]),
+                problem_regret=regret,
+            )
+            for evaluation, regret, error in zip(comparison, regrets, errors, strict=True)
+        ),
     )

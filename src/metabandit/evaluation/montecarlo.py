@@ -49,6 +49,7 @@ class _ChunkResult:
     products: Array  # [policy, policy], of regret at the horizon
     plays: Array  # [policy, arm]
     regret: npt.NDArray[np.float32]  # [policy, problem]
+    problem_plays: npt.NDArray[np.float32] | None  # [policy, arm, problem]
 
 
 def is_compiled() -> bool:
@@ -106,6 +107,11 @@ class _ProblemSource:
         return np.ascontiguousarray(drawn[first - offset : last - offset])
 
 
+def draw_problems(prior: Prior, seed: int, problems: int) -> Array:
+    """The parameters of the first problems of a seed: those that `simulate` lets policies play."""
+    return _ProblemSource(prior, seed).take(0, problems)
+
+
 class _Simulation:
     """One comparison: what its chunks have in common."""
 
@@ -119,6 +125,8 @@ class _Simulation:
         seed: int,
         checkpoints: Sequence[int],
         lanes: int,
+        luck: int | None = None,
+        keep_plays: bool = False,
     ) -> None:
         from ..kernels import machine, simulate
 
@@ -132,7 +140,8 @@ class _Simulation:
         self.prior = prior
         self.horizon = horizon
         self.runs = runs
-        self.seed = seed
+        self.luck = seed if luck is None else luck
+        self.keep_plays = keep_plays
         self.checkpoints = np.array(checkpoints, dtype=np.int64)
         self.lanes = lanes
         self.local = threading.local()
@@ -182,7 +191,7 @@ class _Simulation:
         fault = np.zeros(5)
         status = self.kernel.simulate(
             self.kernel.Run(
-                np.uint64(self.seed), first * self.runs, self.runs, self.horizon, self.lanes
+                np.uint64(self.luck), first * self.runs, self.runs, self.horizon, self.lanes
             ),
             problems,
             rule,
@@ -235,19 +244,27 @@ class _Simulation:
         averages = self._room((len(self.plans), points, count))
         plays = np.zeros((len(self.plans), arms))
         several = np.empty((points, count * self.runs)) if self.runs > 1 else None
+        final = problem_plays = None
+        if self.keep_plays:
+            final = np.empty((2, arms, count * self.runs), np.float32)
+            problem_plays = np.empty((len(self.plans), arms, count), np.float32)
         for position in range(len(self.plans)):
             regret = averages[position] if several is None else several
-            self.play(position, problems, first, regret, plays[position])
+            self.play(position, problems, first, regret, plays[position], final)
+            if problem_plays is not None and final is not None:
+                each = final[0].reshape(arms, count, self.runs)
+                problem_plays[position] = each.mean(axis=2, dtype=np.float64)
             if several is not None:
                 averages[position] = several.reshape(points, count, self.runs).mean(axis=2)
-        final = averages[:, -2, :]
+        last_column = averages[:, -2, :]
         return _ChunkResult(
             averages.sum(axis=2),
             np.einsum("pcn,pcn->pc", averages, averages),
             # Not a matrix product: the threads of its library would compete with ours.
-            np.einsum("pn,qn->pq", final, final),
+            np.einsum("pn,qn->pq", last_column, last_column),
             plays,
-            final.astype(np.float32),
+            last_column.astype(np.float32),
+            problem_plays,
         )
 
 
@@ -283,11 +300,21 @@ def simulate(
     checkpoints: Sequence[int],
     threads: int,
     lanes: int,
+    luck: int | None = None,
+    keep_plays: bool = False,
     progress: Progress | None,
 ) -> tuple[tuple[Evaluation, ...], Array]:
     """The evaluations of policies that play the same problems, and the covariance of their regrets."""
     simulation = _Simulation(
-        plans, prior, horizon, runs=runs, seed=seed, checkpoints=checkpoints, lanes=lanes
+        plans,
+        prior,
+        horizon,
+        runs=runs,
+        seed=seed,
+        checkpoints=checkpoints,
+        lanes=lanes,
+        luck=luck,
+        keep_plays=keep_plays,
     )
     problems = episodes // runs
     # Whole blocks of the most lanes, so that no lane idles.
@@ -302,6 +329,7 @@ def simulate(
     plays = np.zeros((count, prior.arms))
     kept = problems * count <= _MOST_KEPT
     regret = np.empty((count, problems if kept else 0), np.float32)
+    kept_plays = np.empty((count, prior.arms, problems), np.float32) if keep_plays else None
     for (first, last), result in zip(
         chunks, _in_order(simulation.chunk, chunks, threads), strict=True
     ):
@@ -311,6 +339,8 @@ def simulate(
         plays += result.plays
         if kept:
             regret[:, first:last] = result.regret
+        if kept_plays is not None:
+            kept_plays[:, :, first:last] = result.problem_plays
         if progress is not None:
             progress(last, problems)
 
@@ -331,6 +361,7 @@ def simulate(
             curve_error=errors[position, :-1],
             plays=plays[position] / episodes,
             problem_regret=regret[position] if kept else None,
+            problem_plays=None if kept_plays is None else kept_plays[position],
         )
         for position in range(count)
     )

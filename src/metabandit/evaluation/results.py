@@ -52,6 +52,8 @@ class Evaluation:
     plays: how often each arm was played, on average
     problem_regret: regret of each problem, averaged over its runs; None if they were too many, or
         if the mean over the prior was computed without drawing problems
+    problem_plays: [arm, problem], how often each arm was played, averaged over runs; None unless
+        they were to be kept
     """
 
     policy: str
@@ -64,6 +66,7 @@ class Evaluation:
     curve_error: Array = field(repr=False)
     plays: Array = field(repr=False)
     problem_regret: npt.NDArray[np.floating[Any]] | None = field(repr=False)
+    problem_plays: npt.NDArray[np.floating[Any]] | None = field(default=None, repr=False)
 
     @property
     def interval(self) -> tuple[float, float]:

@@ -22,8 +22,6 @@ from ..priors import Prior, Table
 from .objectives import Objective
 
 EXACTLY, ON_PROBLEMS, SIMULATED = "exact", "problems", "simulated"
-PAPER_PROBLEMS = 100
-PAPER_RUNS = 100
 # Exact evaluation is used where a candidate takes less than this many seconds.
 _EXACT_SECONDS = 0.15
 _FIRST_PROBLEMS = 1000
@@ -37,6 +35,14 @@ _NOISE_SHARE = 0.7
 _GROWTH = 1.1
 # Noise is estimated from the objective on this many parts of the problems.
 _PARTS = 8
+
+
+@dataclass(frozen=True)
+class Training:
+    """The problems of the paper's protocol: so many, drawn once, with so many runs each."""
+
+    problems: int = 100
+    runs: int = 100
 
 
 @dataclass(frozen=True)
@@ -71,7 +77,7 @@ class Judge:
 
     method: EXACTLY (the mean over the prior), ON_PROBLEMS (exact on each of the problems drawn, or
         on all of a table) or SIMULATED
-    paper: the paper's problems and runs, drawn once
+    training: the problems of the paper's protocol, drawn once; else they are fresh
     """
 
     def __init__(
@@ -84,7 +90,7 @@ class Judge:
         method: str,
         seed: int,
         threads: int,
-        paper: bool = False,
+        training: Training | None = None,
     ) -> None:
         self.objective = objective
         self.prior = prior
@@ -94,16 +100,15 @@ class Judge:
             reference.prepare(prior, horizon, None)
         self.method = method
         all_known = method == ON_PROBLEMS and isinstance(prior, Table)
-        self.fixed = paper or all_known
+        self.fixed = training is not None or all_known
         self.seed = seed
         self.threads = threads
         self.runs = 1
-        if method == SIMULATED and (paper or not objective.mean):
-            self.runs = PAPER_RUNS if paper else _RUNS
         self.problems = 0
-        if paper:
-            self.problems = PAPER_PROBLEMS
+        if training is not None:
+            self.problems, self.runs = training.problems, training.runs
         elif method == SIMULATED:
+            self.runs = 1 if objective.mean else _RUNS
             self.problems = _FIRST_EPISODES // self.runs
         elif method == ON_PROBLEMS:
             self.problems = len(prior.means) if isinstance(prior, Table) else _FIRST_PROBLEMS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,9 @@ from ..policies import Policy, Start
 from ..policies.file import Origin, PolicyFile, Power, check_target, read_file
 from ..policies.power import feature, powers, weight_names
 from ..priors import Prior
-from ..settings import check_whole, read_number, read_settings
+from ..settings import check_keys, check_whole, read_number, read_settings
 from .aim import check_time_limit, make_aim, silent, versions
-from .judges import SIMULATED
+from .judges import SIMULATED, Training
 from .measure import Measurement, find_floor, measure
 from .optimizers.base import read_optimizer
 from .search import Generation, Plan, Search
@@ -25,6 +25,8 @@ from .trace import Trace, trace_path
 
 PROTOCOLS = ("default", "paper")
 _PAPER_GENERATIONS = 100
+# What `to_dict` tells of each generation.
+_TRACED = ("generation", "space", "horizon", "best", "median", "noise", "problems", "seconds")
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +72,7 @@ class Learned:
             "seconds": round(self.seconds, 3),
             "search_seconds": round(sum(record["seconds"] for record in self.trace), 3),
             "comparison": None if self.comparison is None else self.comparison.to_dict(),
+            "trace": [{key: record[key] for key in _TRACED} for record in self.trace],
         }
 
 
@@ -112,6 +115,7 @@ def learn(
     generations: int | None = None,
     time_limit: float | None = None,
     threads: int | None = None,
+    measured: bool = True,
     out: str | Path | None = None,
     resume: bool = False,
     force: bool = False,
@@ -132,11 +136,13 @@ def learn(
     optimizer: `cma` (default) or `eda` (default of the paper's protocol), with settings such as
         `cma:population=24`
     protocol: `default`, or `paper`: 100 problems drawn once, 100 runs each, 100 generations, each-once,
-        v1 = t, and the candidate with the lowest value ever observed
+        v1 = t, and the candidate with the lowest value ever observed; `paper:problems=50,runs=10` has
+        other numbers
     seed: one seed, one result, whatever the number of threads
     effort: 2 lets the search take twice as long, 0.5 half as long
     generations: how many there are, instead of what effort allows
     time_limit: seconds after which the search ends with the best so far
+    measured: whether the floor is computed, and the result compared with classics in the end
     out: the policy file to write; a trace of all generations is written beside it
     resume: go on with the run whose trace is there; the result is that of a run without a break
     force: overwrite what is there
@@ -165,7 +171,8 @@ def learn(
                 f"(--resume), or begin anew (--force)"
             )
     announce = announce or silent
-    plan = replace(plan, floor=find_floor(prior, plan.horizon, plan.threads, announce))
+    if measured:
+        plan = replace(plan, floor=find_floor(prior, plan.horizon, plan.threads, announce))
     path = None if target is None else trace_path(target)
     trace = Trace(_settings(plan), path, resume=resume)
     try:
@@ -187,7 +194,7 @@ def learn(
             announce(
                 "stopped: measuring the best so far (Ctrl-C again to write it without figures)"
             )
-        return _finish(plan, search, stopped, target, announce, began)
+        return _finish(plan, search, stopped, target, announce, began, measured=measured)
     finally:
         trace.close()
 
@@ -211,9 +218,8 @@ def _make_plan(
     threads: int | None,
 ) -> Plan:
     """Check everything that can be wrong before anything is computed."""
-    if protocol not in PROTOCOLS:
-        raise InputError(f"unknown protocol {protocol!r}; {nearest(str(protocol), PROTOCOLS)}")
-    paper = protocol == "paper"
+    training = _training(protocol)
+    paper = training is not None
     aim = make_aim(
         prior, horizon, objective=objective, reference=reference, seed=seed, threads=threads
     )
@@ -230,9 +236,25 @@ def _make_plan(
     # A candidate shows whether prior and horizon can be played at all.
     made.policy(made.center).check(prior, aim.horizon)
     return Plan(
-        **vars(aim), space=made, optimizer=which, paper=paper, effort=effort,
+        **vars(aim), space=made, optimizer=which, training=training, effort=effort,
         generations=generations, time_limit=check_time_limit(time_limit),
     )  # fmt: skip
+
+
+def _training(protocol: str) -> Training | None:
+    """The problems of the paper's protocol; None for ours."""
+    name, settings = read_settings(protocol, "protocol")
+    if name not in PROTOCOLS:
+        raise InputError(f"unknown protocol {name!r}; {nearest(name, PROTOCOLS)}")
+    known = [field.name for field in fields(Training)] if name == "paper" else []
+    check_keys(settings, known, f"the protocol {name}")
+    if name != "paper":
+        return None
+    numbers = {key: read_number(value, f"{key} of the protocol") for key, value in settings.items()}
+    for key, number in numbers.items():
+        if number < 1 or number != int(number):
+            raise InputError(f"{key} of the protocol must be a whole number from 1, not {number:g}")
+    return Training(**{key: int(number) for key, number in numbers.items()})
 
 
 def _settings(plan: Plan) -> dict[str, Any]:
@@ -249,12 +271,19 @@ def _settings(plan: Plan) -> dict[str, Any]:
         "objective": plan.objective.name,
         "reference": None if plan.reference is None else plan.reference.name,
         "optimizer": plan.optimizer,
-        "protocol": "paper" if plan.paper else "default",
+        "protocol": _protocol(plan.training),
         "seed": plan.seed,
         "effort": plan.effort,
         "generations": plan.generations,
         "versions": versions(),
     }
+
+
+def _protocol(training: Training | None) -> str:
+    """The protocol as `learn` takes it."""
+    if training is None or training == Training():
+        return "default" if training is None else "paper"
+    return f"paper:problems={training.problems},runs={training.runs}"
 
 
 def _finish(
@@ -264,6 +293,8 @@ def _finish(
     target: Path | None,
     announce: Callable[[str], None],
     began: float,
+    *,
+    measured: bool,
 ) -> Learned:
     """Pick the result, measure it anew, write it."""
     space, coordinates = search.result()
@@ -273,7 +304,8 @@ def _finish(
         # The policy as its file has it, so that what is measured is what is kept.
         chosen = space.describe(coordinates).policy(space.label(coordinates))
         beside = [] if space.entry is None else [space.entry.name]
-        found = measure(plan, chosen, announce, beside=beside)
+        if measured:
+            found = measure(plan, chosen, announce, beside=beside)
     except KeyboardInterrupt:
         stopped = "interrupted"
     content = space.describe(coordinates)

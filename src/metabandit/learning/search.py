@@ -21,7 +21,7 @@ from ..families import BETA, Array
 from ..policies import Policy
 from ..priors import Prior
 from .aim import Aim, stream
-from .judges import EXACTLY, SIMULATED, Judge, Judgement, judging_method
+from .judges import EXACTLY, SIMULATED, Judge, Judgement, Training, judging_method
 from .optimizers.base import Task, make_optimizer
 from .spaces import Space
 from .trace import Trace, digest, read_values, write_values
@@ -44,7 +44,7 @@ class Plan(Aim):
 
     space: Space
     optimizer: str
-    paper: bool
+    training: Training | None
     effort: float
     generations: int | None
     time_limit: float | None
@@ -136,10 +136,10 @@ class Search:
         plan = self.plan
         space = plan.space
         horizons = [plan.horizon]
-        while not plan.paper and horizons[0] >= _LONG:
+        while plan.training is None and horizons[0] >= _LONG:
             horizons.insert(0, horizons[0] // 10)
         spaces = [space]
-        while not plan.paper and (smaller := spaces[0].smaller()) is not None:
+        while plan.training is None and (smaller := spaces[0].smaller()) is not None:
             spaces.insert(0, smaller)
         steps = [(spaces[0], horizon) for horizon in horizons]
         steps += [(bigger, plan.horizon) for bigger in spaces[1:]]
@@ -150,7 +150,7 @@ class Search:
     def _judge(self, space: Space, horizon: int, number: int) -> Judge:
         plan = self.plan
         method = SIMULATED
-        if not plan.paper:
+        if plan.training is None:
             example = space.policy(space.center)
             method = judging_method(example, plan.prior, horizon, plan.objective)
         return Judge(
@@ -161,7 +161,7 @@ class Search:
             method=method,
             seed=stream(plan.seed, 1, number),
             threads=plan.threads,
-            paper=plan.paper,
+            training=plan.training,
         )
 
     def run(self) -> Iterator[Generation]:
@@ -218,7 +218,7 @@ class Search:
             self.evaluations += len(candidates)
 
             shares = [work / most_work]
-            if not judge.noisy and not plan.paper:
+            if not judge.noisy and plan.training is None:
                 shares.append(judged / most_judged)
             if plan.generations is not None:
                 shares = [done / plan.generations]
