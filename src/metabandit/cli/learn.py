@@ -31,6 +31,9 @@ Objective = Annotated[
 Reference = Annotated[
     str | None, typer.Option(help="The policy that the objective wins compares with.")
 ]
+Effort = Annotated[
+    float, typer.Option(help="How long to search: 2 is twice as long, 0.5 half as long.")
+]
 TimeLimit = Annotated[
     str | None,
     typer.Option(help="End the search after this time, such as 90s, 5m or 1h."),
@@ -89,13 +92,11 @@ def learn(
         str,
         typer.Option(
             help="default, or paper: 100 problems drawn once, 100 runs each, 100 generations, the "
-            "candidate with the lowest value ever observed."
+            "candidate with the lowest value ever observed; paper:problems=50,runs=10 for others."
         ),
     ] = "default",
     seed: Seed = 0,
-    effort: Annotated[
-        float, typer.Option(help="How long to search: 2 is twice as long, 0.5 half as long.")
-    ] = 1.0,
+    effort: Effort = 1.0,
     generations: Annotated[
         int | None, typer.Option(help="Generations, instead of what the effort allows.")
     ] = None,

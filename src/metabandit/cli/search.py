@@ -12,7 +12,7 @@ from ..errors import InputError
 from .display import progress_bar, say, show_json, show_table
 from .evaluate import show_comparison
 from .formulas import Constants, Operators, Variables
-from .learn import Objective, Reference, TimeLimit, read_seconds, stopping
+from .learn import Effort, Objective, Reference, TimeLimit, read_seconds, stopping
 from .options import Arms, Json, Prior, Seed, Threads
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ def search(
         int, typer.Option(help="Learn the constants of so many of the best, too.")
     ] = 0,
     seed: Seed = 0,
+    effort: Effort = 1.0,
     time_limit: TimeLimit = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the best to this .json file, as a policy.")
@@ -105,6 +106,7 @@ def search(
             top=top,
             refine=refine,
             seed=seed,
+            effort=effort,
             time_limit=limit,
             threads=threads,
             out=out,
@@ -147,7 +149,8 @@ def _show(found: Found, out: Path | None, plot: Path | None) -> None:
                 f"refined      {entry.formula}: {entry.refined.before.evaluation.mean_regret:.5f} -> {entry.refined.regret:.5f} "
                 f"({error}): {entry.refined.expression} with {numbers}"
             )
-    show_comparison(found.comparison)
+    if found.comparison is not None:
+        show_comparison(found.comparison)
     lines = [
         f"policy       {found.policy.name}",
         f"start        {getattr(found.policy, 'start', '')}",

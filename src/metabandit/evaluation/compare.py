@@ -208,7 +208,9 @@ def recount(comparison: Comparison, prior: Prior) -> Comparison:
     regrets = []
     for evaluation in comparison:
         if evaluation.problem_plays is None:
-            raise InputError("regret is counted anew from kept plays: evaluate with keep_plays=True")
+            raise InputError(
+                "regret is counted anew from kept plays: evaluate with keep_plays=True"
+            )
         regrets.append((evaluation.problem_plays * gaps.T).sum(axis=0))
     covariance = np.atleast_2d(np.cov(np.stack(regrets)))
     errors = np.sqrt(np.diag(covariance) / problems)

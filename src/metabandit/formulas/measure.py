@@ -16,6 +16,8 @@ from ..priors import Bernoulli
 from .strategies import SPEED
 
 Ints = npt.NDArray[np.int64]
+# Classes, best first: numbers, values of the objective, mean regrets, their standard errors.
+Ranking = tuple[Ints, Array, Array, Array]
 
 # What it may take: seconds if exact, plays times arms if simulated.
 _EXACT_SECONDS = 120.0
@@ -30,9 +32,9 @@ _PATIENCE = 2.0
 
 
 def measure_classes(
-    aim: Aim, batch: Batch, which: Ints, announce: Callable[[str], None]
-) -> tuple[Ints, Array, Array, Array]:
-    """Classes by their value of the objective: numbers, values, mean regrets, their standard errors.
+    aim: Aim, batch: Batch, which: Ints, announce: Callable[[str], None], *, effort: float
+) -> Ranking:
+    """Classes by their value of the objective.
 
     Of classes that play alike, the first stays; those that cannot be played go.
     """
@@ -43,16 +45,16 @@ def measure_classes(
 
     seconds = len(which) * exact.cost(aim.prior, aim.horizon) / aim.threads
     known = type(aim.prior) is Bernoulli and aim.prior.arms == 2 and aim.horizon <= LONG
-    if known and aim.objective.name == "regret" and seconds <= _EXACT_SECONDS:
+    if known and aim.objective.name == "regret" and seconds <= _EXACT_SECONDS * effort:
         tell(seconds, "exactly")
         regret, _, choices = batch.evaluate(which, points=[aim.horizon], with_choices=True)
         return _ranked(which, regret, regret, np.zeros(len(which)), choices)
     runs = 1 if aim.objective.mean else _RUNS
     work = len(which) * aim.horizon * aim.prior.arms * runs
-    problems = int(min(_MOST_EPISODES, _WORK / work, _MOST_NUMBERS / len(which)))
+    problems = int(min(_MOST_EPISODES, _WORK * effort / work, _MOST_NUMBERS / len(which)))
     if runs > 1:
         problems = min(problems, _MOST_SINGLE)
-    problems = max(problems, _LEAST_PROBLEMS)
+    problems = max(problems, int(_LEAST_PROBLEMS * min(effort, 1.0)), 2)
     tell(problems * work / SPEED / aim.threads, f"on {problems:,} fresh problems")
     fresh = batch.simulation(runs=runs, seed=stream(aim.seed, 2))
     regret = fresh.play(which, 0, problems)
@@ -73,7 +75,7 @@ def measure_classes(
 
 def _ranked(
     which: Ints, values: Array, means: Array, errors: Array, alike: npt.NDArray[np.generic]
-) -> tuple[Ints, Array, Array, Array]:
+) -> Ranking:
     """Best first; one of each that play alike."""
     _, first = np.unique(alike, return_index=True)
     playable = [place for place in first.tolist() if np.isfinite(means[place])]

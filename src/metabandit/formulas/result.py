@@ -116,7 +116,7 @@ class Found:
     entries: the ranking, best first, measured on problems that the search never saw
     of_length: the best formula of each length that was looked at
     policy, file: the best of all, refined or not, ready to be evaluated; the same as a policy file
-    comparison: it beside classics; floor: the least regret that any policy can have, where it is known
+    comparison: it beside classics, if that was wanted; floor: the least regret that any policy can have, where it is known
     strategy, classes: how, and among how many, it was found
     stopped: why the search ended: finished, time limit, interrupted
     """
@@ -125,7 +125,7 @@ class Found:
     of_length: tuple[Entry, ...]
     policy: Policy
     file: PolicyFile
-    comparison: Comparison
+    comparison: Comparison | None
     floor: float | None
     strategy: str
     classes: int
@@ -167,7 +167,7 @@ class Found:
             "classes": self.classes,
             "stopped": self.stopped,
             "seconds": round(self.seconds, 3),
-            "comparison": self.comparison.to_dict(),
+            "comparison": None if self.comparison is None else self.comparison.to_dict(),
         }
 
     def plot(self, path: str | Path) -> None:
@@ -291,7 +291,7 @@ def _draw(found: Found, plt: Any) -> Any:
             label=f"with learned numbers: {lowest.expression}",
         )
     last = found.of_length[-1].length
-    for result in found.comparison.evaluations[1:]:
+    for result in found.comparison.evaluations[1:] if found.comparison else ():
         if result.mean_regret <= highest:
             axes.axhline(result.mean_regret, color="0.6", linewidth=1, linestyle="--")
             axes.annotate(

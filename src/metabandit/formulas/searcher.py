@@ -11,8 +11,8 @@ from typing import Any
 from ..errors import InputError, nearest
 from ..evaluation import exact, montecarlo
 from ..evaluation.batch import Batch
-from ..learning.aim import Aim, check_time_limit, make_aim, silent, stream, versions
-from ..learning.measure import find_floor, measure
+from ..learning.aim import Aim, check_effort, check_time_limit, make_aim, silent, stream, versions
+from ..learning.measure import Measurement, find_floor, measure
 from ..policies import Policy, Progress, Start, policy
 from ..policies.file import Expression, Origin, PolicyFile, StartSpec, check_target
 from ..policies.start import default_start
@@ -20,7 +20,7 @@ from ..priors import Prior
 from ..settings import check_whole
 from .classes import Classes, kept_classes
 from .grammar import Grammar
-from .measure import measure_classes
+from .measure import Ranking, measure_classes
 from .refine import refined
 from .result import Entry, Found
 from .sample import problems_of, reachable_sample
@@ -33,15 +33,19 @@ _TIME = 900.0
 _HALVING_TIME = 240.0
 
 
-def _choose(name: str, batch: Batch, aim: Aim, top: int, limit: float | None) -> tuple[str, int]:
+def _choose(
+    name: str, batch: Batch, aim: Aim, top: int, limit: float | None, effort: float
+) -> tuple[str, int]:
     """The strategy, and the episodes of halving's first round."""
-    episodes, within = (64, _HALVING_TIME) if limit is None else (1024, 0.7 * limit)
+    episodes, within = 1024, 0.0 if limit is None else 0.7 * limit
+    if limit is None:
+        episodes, within = max(1, round(64 * effort)), _HALVING_TIME * effort
     while episodes > 16 and Halving.seconds(batch, episodes, top) > within:
         episodes //= 2
     if name != AUTO:
         return name, episodes
     possible = Exact.obstacle(aim) is None
-    if possible and Exact.seconds(batch) <= (limit or _TIME):
+    if possible and Exact.seconds(batch) <= (limit or _TIME * effort):
         return Exact.name, episodes
     return Halving.name, episodes
 
@@ -61,8 +65,10 @@ def search(
     top: int = 50,
     refine: int = 0,
     seed: int = 0,
+    effort: float = 1.0,
     time_limit: float | None = None,
     threads: int | None = None,
+    measured: bool = True,
     out: str | Path | None = None,
     resume: bool = False,
     force: bool = False,
@@ -79,7 +85,9 @@ def search(
     objective, reference, start: as for `learn`
     top: how many of the best to rank
     refine: learn the constants of so many of the best
+    effort: 2 lets halving, and the measurement of the ranking, take twice as long, 0.5 half as long
     time_limit: seconds after which the search ends with the best so far
+    measured: whether the floor is computed, and the best compared with classics in the end
     out: the policy file to write; the state of the search is kept beside it until the end
     resume: go on with the search whose state is there; force: overwrite what is there
     progress: called with the share that is done and what is going on; announce: called with messages
@@ -105,6 +113,7 @@ def search(
     top = check_whole(top, "the number of formulas to rank", 1, most=10_000)
     refine = check_whole(refine, "the number of formulas to refine", 0, most=100)
     pulls = check_whole(pulls, "the number of pulls", 1, most=10**12)
+    effort = check_effort(effort)
     time_limit = check_time_limit(time_limit)
     begin = Start.read(start or default_start(prior)).resolve(prior)
     policy("r", start=begin).check(prior, aim.horizon)
@@ -120,8 +129,9 @@ def search(
     known = _classes(length, classes, grammar, aim, begin, progress, announce)
     compiled = known.compile(_reporter(progress, "compiling the formulas"))
     batch = Batch(compiled, prior, aim.horizon, begin, aim.threads)
-    name, episodes = _choose(strategy, batch, aim, top, time_limit)
-    aim = replace(aim, floor=find_floor(prior, aim.horizon, aim.threads, announce))
+    name, episodes = _choose(strategy, batch, aim, top, time_limit, effort)
+    if measured:
+        aim = replace(aim, floor=find_floor(prior, aim.horizon, aim.threads, announce))
     options: dict[str, Any] = {
         Exact.name: {},
         Halving.name: {"episodes": episodes},
@@ -156,7 +166,10 @@ def search(
     if resume:
         state.read(way)
     stopped = _run(way, state, began, time_limit, progress, announce)
-    found = _finish(aim, way, known, batch, begin, top, refine, stopped, began, announce)
+    ranking = measure_classes(aim, batch, way.found(), announce, effort=effort)
+    found = _finish(
+        aim, way, known, ranking, begin, top, refine, stopped, began, announce, measured=measured
+    )
     if target is not None:
         found.file.write(target)
     state.remove()
@@ -251,16 +264,18 @@ def _finish(
     aim: Aim,
     way: Strategy,
     known: Classes,
-    batch: Batch,
+    ranking: Ranking,
     begin: Start,
     top: int,
     refine: int,
     stopped: str,
     began: float,
     announce: Callable[[str], None],
+    *,
+    measured: bool,
 ) -> Found:
-    """Measure the best anew, refine them, and put everything together."""
-    which, values, regrets, errors = measure_classes(aim, batch, way.found(), announce)
+    """Refine the best, measure them, and put everything together."""
+    which, values, regrets, errors = ranking
     if not len(which):
         raise InputError(
             f"no formula of the classes can be played: the index of each is not finite somewhere on "
@@ -286,13 +301,14 @@ def _finish(
     # The best and its refinements, on problems that nothing was chosen by.
     best = Expression(expression=entries[0].formula, parameters={}, start=StartSpec.of(begin))
     freed = [entry.refined for entry in entries if entry.refined is not None]
+    worth: Measurement | None = None
     if entries[0].refined is not None:
-        measured = entries[0].refined.before
-    else:
-        measured = measure(aim, best.policy(best.expression), announce)
+        worth = entries[0].refined.before
+    elif measured:
+        worth = measure(aim, best.policy(best.expression), announce)
     for item in freed:
-        if item.measurement.objective < measured.objective:
-            best, measured = item.content, item.measurement
+        if worth is None or item.measurement.objective < worth.objective:
+            best, worth = item.content, item.measurement
     origin = Origin(
         space=f"formulas up to length {known.length}",
         prior=str(aim.prior),
@@ -306,16 +322,16 @@ def _finish(
         stopped=stopped,
         generations=0,
         evaluations=len(known),
-        regret=measured.measured(),
+        regret=None if worth is None else worth.measured(),
         floor=None if aim.floor is None else aim.floor.regret,
         versions=versions(),
     )
     return Found(
         entries=tuple(entries),
         of_length=tuple(shortest[item] for item in sorted(shortest)),
-        policy=best.policy(measured.comparison[0].policy),
+        policy=best.policy(best.expression if worth is None else worth.comparison[0].policy),
         file=PolicyFile(policy=best, learned=origin),
-        comparison=measured.comparison,
+        comparison=None if worth is None else worth.comparison,
         floor=None if aim.floor is None else aim.floor.regret,
         strategy=way.name,
         classes=len(known),

@@ -57,6 +57,14 @@ def make_aim(
     return aim
 
 
+def check_effort(effort: float) -> float:
+    """A positive number."""
+    effort = read_number(effort, "the effort")
+    if effort <= 0.0:
+        raise InputError(f"the effort must be greater than 0, not {effort:g}")
+    return effort
+
+
 def check_time_limit(limit: float | None) -> float | None:
     """A number of seconds, or None."""
     if limit is not None:

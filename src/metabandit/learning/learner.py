@@ -15,7 +15,7 @@ from ..policies.file import Origin, PolicyFile, Power, check_target, read_file
 from ..policies.power import feature, powers, weight_names
 from ..priors import Prior
 from ..settings import check_keys, check_whole, read_number, read_settings
-from .aim import check_time_limit, make_aim, silent, versions
+from .aim import check_effort, check_time_limit, make_aim, silent, versions
 from .judges import SIMULATED, Training
 from .measure import Measurement, find_floor, measure
 from .optimizers.base import read_optimizer
@@ -226,9 +226,7 @@ def _make_plan(
     made = make_space(space, prior, start=start, v1=v1, paper=paper, initial=_initial(initial))
     which = optimizer or ("eda" if paper else "cma")
     read_optimizer(which)
-    effort = read_number(effort, "the effort")
-    if effort <= 0.0:
-        raise InputError(f"the effort must be greater than 0, not {effort:g}")
+    effort = check_effort(effort)
     if generations is not None:
         generations = check_whole(generations, "the number of generations", 1)
     elif paper:

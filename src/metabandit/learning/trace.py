@@ -7,21 +7,15 @@ it the recorded values again brings it to the state in which it was stopped; not
 from __future__ import annotations
 
 import hashlib
-import json
 import math
-import os
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
 from ..families import Array
-
-try:
-    import fcntl
-except ImportError:  # not on every system
-    fcntl = None  # type: ignore[assignment]
+from ..journal import Journal
 
 VERSION = 1
 
@@ -61,35 +55,23 @@ class Trace:
         self.path = path
         self.records: list[dict[str, Any]] = []
         self.replayed = 0
-        self.file: IO[bytes] | None = None
+        self.journal: Journal | None = None
         if path is None:
             return
         if resume and not path.exists():
             raise InputError(
                 f"there is nothing to resume: {path} does not exist; begin without --resume"
             )
-        try:
-            # One run a file: a second one is refused while the first is at it.
-            self.file = path.open("a+b")
-            if fcntl is not None:
-                fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(f"another run is writing {path}; wait for its end") from None
-        except OSError as error:
-            raise InputError(f"{path} cannot be written: {error.strerror}") from None
+        self.journal = Journal(path)
         if resume:
-            self._load(path, self.file)
+            self._load(path, self.journal)
         else:
-            self.file.truncate(0)
-            self._append({"trace": VERSION, "settings": settings})
+            self.journal.clear()
+            self.journal.append({"trace": VERSION, "settings": settings})
 
-    def _load(self, path: Path, file: IO[bytes]) -> None:
-        file.seek(0)
-        content = file.read()
-        # A run that is killed may leave half a line, without its end.
-        whole = content[: content.rfind(b"\n") + 1]
+    def _load(self, path: Path, journal: Journal) -> None:
         try:
-            values = [json.loads(line) for line in whole.splitlines()]
+            values = journal.read()
             header = values[0]
             saved, version = dict(header["settings"]), header["trace"]
             for record in values[1:]:
@@ -108,21 +90,14 @@ class Trace:
                 )
         self.records = values[1:]
         self.replayed = len(self.records)
-        file.truncate(len(whole))
-
-    def _append(self, value: dict[str, Any]) -> None:
-        if self.file is not None:
-            self.file.write(json.dumps(value).encode() + b"\n")
-            self.file.flush()
-            os.fsync(self.file.fileno())
 
     def close(self) -> None:
         """Let go of the file; one without any generation is removed."""
-        if self.file is not None and self.path is not None:
+        if self.journal is not None:
             if not self.records:
-                self.path.unlink(missing_ok=True)
-            self.file.close()
-            self.file = None
+                self.journal.path.unlink(missing_ok=True)
+            self.journal.close()
+            self.journal = None
 
     def recall(self, generation: int, candidates: Array) -> dict[str, Any] | None:
         """The record of a generation that was judged before, if these are its candidates."""
@@ -140,7 +115,8 @@ class Trace:
     def add(self, record: dict[str, Any]) -> None:
         """Keep the record of a generation, on disk before anything else happens."""
         self.records.append(record)
-        self._append(record)
+        if self.journal is not None:
+            self.journal.append(record)
 
     @property
     def seconds(self) -> float:

@@ -1,0 +1,115 @@
+"""The records of a reproduction: one line of JSON for each piece of work that is done.
+
+A line has the piece's id, kind and settings, the seed, the versions, how long it took, and the result.
+Reports read these lines and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+from ..journal import Journal, read_lines
+
+FORMAT = "metabandit reproduction"
+VERSION = 1
+
+
+def is_reproduction(header: Any) -> bool:
+    """Whether a file that begins with this value holds a reproduction's records."""
+    return isinstance(header, dict) and header.get("format") == FORMAT
+
+
+class Records(Mapping[str, dict[str, Any]]):
+    """The records of a reproduction by the id of their piece."""
+
+    def __init__(self, scale: str, seed: int) -> None:
+        self.scale = scale
+        self.seed = seed
+        self.lines: dict[str, dict[str, Any]] = {}
+        self.journal: Journal | None = None
+
+    def __getitem__(self, key: str) -> dict[str, Any]:
+        return self.lines[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.lines)
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def result(self, key: str) -> dict[str, Any]:
+        """The result of a piece."""
+        result: dict[str, Any] = self.lines[key]["result"]
+        return result
+
+    def add(self, record: dict[str, Any]) -> None:
+        """Keep a record, on disk before anything else happens."""
+        self.lines[record["id"]] = record
+        if self.journal is not None:
+            self.journal.append(record)
+
+    def close(self) -> None:
+        if self.journal is not None:
+            self.journal.close()
+            self.journal = None
+
+    @classmethod
+    def open(cls, path: Path, scale: str, seed: int) -> Records:
+        """The records of a run that begins, or goes on, with these settings."""
+        records = cls(scale, seed)
+        journal = Journal(path)
+        try:
+            values = journal.read()
+            if not values:
+                journal.clear()
+                journal.append({"format": FORMAT, "version": VERSION, "scale": scale, "seed": seed})
+            else:
+                records._load(values, path)
+                for key, value in (("scale", scale), ("seed", seed)):
+                    if values[0][key] != value:
+                        raise InputError(
+                            f"{path} is of another run: its {key} is {values[0][key]!r}, not {value!r}; "
+                            f"choose another folder (--out)"
+                        )
+        except ValueError:
+            journal.close()
+            raise _damaged(path) from None
+        except BaseException:
+            journal.close()
+            raise
+        records.journal = journal
+        return records
+
+    @classmethod
+    def read(cls, path: Path) -> Records:
+        """The records of a file, to be looked at."""
+        try:
+            values = read_lines(path)
+        except OSError as error:
+            raise InputError(f"the records {path} cannot be read: {error.strerror}") from None
+        except ValueError:
+            raise _damaged(path) from None
+        if not values or not is_reproduction(values[0]):
+            raise InputError(f"{path} does not hold the records of a reproduction")
+        records = cls(str(values[0].get("scale")), values[0].get("seed", 0))
+        records._load(values, path)
+        return records
+
+    def _load(self, values: list[Any], path: Path) -> None:
+        if not is_reproduction(values[0]):
+            raise InputError(
+                f"{path} does not hold the records of a reproduction; choose another folder (--out)"
+            )
+        if values[0].get("version") != VERSION:
+            raise InputError(f"{path} has version {values[0].get('version')!r}, not {VERSION}")
+        for record in values[1:]:
+            if not isinstance(record, dict) or not {"id", "settings", "result"} <= record.keys():
+                raise _damaged(path)
+            self.lines[record["id"]] = record
+
+
+def _damaged(path: Path) -> InputError:
+    return InputError(f"the records {path} are damaged; move them away, and begin anew")
