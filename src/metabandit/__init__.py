@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .errors import InputError
-    from .evaluation import Comparison, Difference, Evaluation, IndexFault, evaluate
+    from .evaluation import Comparison, Difference, Evaluation, IndexFault, evaluate, recount
+    from .experiments import Records, reproduce
     from .expressions import ExpressionError
     from .families import BERNOULLI, BETA, GAUSSIAN, Family
     from .formulas import (
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
         register,
     )
     from .priors import Bernoulli, BetaRewards, Gaussian, Prior, Table, TruncatedGaussian, prior
+    from .report import load_report, write_report
 
 __version__ = "0.1.0"
 
@@ -76,6 +78,7 @@ __all__ = [
     "Policy",
     "Prior",
     "RankedFormula",
+    "Records",
     "Start",
     "Table",
     "TruncatedGaussian",
@@ -84,15 +87,19 @@ __all__ = [
     "every_state",
     "general_sample",
     "learn",
+    "load_report",
     "make_classes",
     "optimal",
     "policy",
     "prior",
     "reachable_sample",
+    "recount",
     "register",
     "register_optimizer",
+    "reproduce",
     "search",
     "sharpen",
+    "write_report",
 ]
 
 _HOMES = (
@@ -104,6 +111,8 @@ _HOMES = (
     "priors",
     "learning",
     "formulas",
+    "experiments",
+    "report",
 )
 
 

@@ -9,7 +9,17 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
-from . import evaluate, formulas, learn, optimal, policies, priors, search
+from . import (
+    evaluate,
+    formulas,
+    learn,
+    optimal,
+    policies,
+    priors,
+    report,
+    reproduce,
+    search,
+)
 
 app = typer.Typer(
     name="metabandit",
@@ -24,6 +34,8 @@ app.command("learn")(learn.learn)
 app.command("optimal")(optimal.optimal)
 app.command("policies")(policies.policies)
 app.command("priors")(priors.priors)
+app.command("report")(report.report)
+app.command("reproduce")(reproduce.reproduce)
 app.command("search")(search.search)
 
 

@@ -79,7 +79,6 @@ def search(
     """Find the best small formula for your problems, and show it against the classics and the floor."""
     from ..formulas import Grammar
     from ..formulas import search as run
-    from ..formulas.result import check_picture
     from ..priors import prior as read_prior
 
     known = read_prior(prior, arms=arms)
@@ -88,6 +87,8 @@ def search(
     if not constants is operators is variables is None:
         grammar = Grammar.read(operators=operators, variables=variables, constants=constants)
     if plot is not None:
+        from ..report.drawing import check_picture
+
         check_picture(plot, force=force)
     if (resume or force) and out is None and plot is None:
         raise InputError("--resume and --force need a file: give --out")
@@ -116,7 +117,10 @@ def search(
             announce=say,
         )
     if plot is not None:
-        found.plot(plot)
+        from ..report.drawing import save
+        from ..report.runs import length_figure
+
+        save(length_figure(found.to_dict()), plot)
     if as_json:
         show_json(found.to_dict())
     else:

@@ -117,11 +117,12 @@ TODAY = {
     "KL-UCB+": "kl-ucb+",
     "Gittins": "gittins",
 }
+# The paper's categories, and what we call them, in the order of its table.
 GROUPS = {
+    "untuned": "untuned",
+    "tuned": "tuned",
     "learned numerical": "numerical",
     "learned symbolic": "symbolic",
-    "tuned": "tuned",
-    "untuned": "untuned",
 }
 
 

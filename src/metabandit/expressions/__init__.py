@@ -16,6 +16,7 @@ from .tree import (
     text,
     variables,
 )
+from .values import evaluate_tree
 
 __all__ = [
     "HIGHEST_DEGREE",
@@ -29,6 +30,7 @@ __all__ = [
     "Tree",
     "bind",
     "compile_expression",
+    "evaluate_tree",
     "latex",
     "length",
     "names",

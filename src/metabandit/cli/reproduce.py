@@ -1,0 +1,76 @@
+"""`metabandit reproduce`: the paper's experiments, done anew into records and a report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .display import progress_bar, say, show_json, show_table
+from .learn import stopping
+from .options import Json, Seed, Threads
+
+
+def reproduce(
+    part: Annotated[
+        str,
+        typer.Argument(
+            help="table1, table2, classes (of formulas), curves (of learning), times, or all."
+        ),
+    ] = "all",
+    scale: Annotated[
+        str,
+        typer.Option(
+            help="quick (small budgets, minutes), or paper (its budgets; about two hours on two cores)."
+        ),
+    ] = "quick",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="A folder for records and report; what has a record there is not done again.",
+            show_default="reproduction-SCALE",
+        ),
+    ] = None,
+    seed: Seed = 0,
+    threads: Threads = None,
+    as_json: Json = False,
+) -> None:
+    """Do the paper's experiments anew, and show them beside the paper's figures.
+
+    A run that is stopped goes on where it was if it is started again.
+    """
+    from ..experiments import reproduce as run
+    from ..report import load_report, write_report
+
+    folder = Path(f"reproduction-{scale}") if out is None else out
+    again = f"started again with the same options, it goes on from the records in {folder}"
+    with progress_bar("reproducing") as bar, stopping(again):
+        records = run(
+            part,
+            scale=scale,
+            out=folder,
+            seed=seed,
+            threads=threads,
+            progress=lambda share, doing: bar(share, 1.0, doing),
+            announce=say,
+        )
+    report = load_report([folder])
+    with progress_bar("drawing the report") as bar:
+        written = write_report(report, folder / "report.html", force=True, progress=bar)
+    if as_json:
+        show_json({"scale": scale, "seed": seed, "records": list(records.values())})
+        return
+    for section in report.sections:
+        for table in section.tables:
+            if table.rows and not table.folded:
+                cells = [[cell.text for cell in row] for row in table.rows]
+                show_table(
+                    table.columns,
+                    cells,
+                    numbers=len(table.columns) - table.texts,
+                    caption=table.title,
+                )
+        for text in section.paragraphs:
+            typer.echo(f"{text}\n")
+    typer.echo(f"written      {folder / 'records.jsonl'}, {written[0]}")

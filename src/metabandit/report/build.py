@@ -1,0 +1,136 @@
+"""From files to a report, and from a report to files."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+from ..experiments.records import Records, is_reproduction
+from .content import Report
+
+
+def load_report(paths: Sequence[str | Path]) -> Report:
+    """The report of a reproduction's records, or of runs whose commands printed --json to files."""
+    found = [Path(path) / "records.jsonl" if Path(path).is_dir() else Path(path) for path in paths]
+    if not found:
+        raise InputError("a report needs records: name at least one file")
+    if len(found) == 1 and _holds_records(found[0]):
+        from .reproduction import reproduction_report
+
+        return reproduction_report(Records.read(found[0]))
+    from .runs import run_report
+
+    return run_report([_read(path) for path in found])
+
+
+def _holds_records(path: Path) -> bool:
+    try:
+        with path.open(encoding="utf-8") as file:
+            return is_reproduction(json.loads(file.readline()))
+    except OSError as error:
+        raise InputError(f"the records {path} cannot be read: {error.strerror}") from None
+    except ValueError:
+        return False
+
+
+def _read(path: Path) -> dict[str, Any]:
+    if _holds_records(path):
+        raise InputError(f"{path} holds the records of a reproduction: it has a report of its own")
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"the records {path} cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise InputError(
+            f"{path} is neither JSON, as the commands print it with --json, nor the records of `reproduce`"
+        ) from None
+    if not isinstance(value, dict):
+        raise InputError(f"{path} is no result of a run")
+    return value
+
+
+def _check(path: Path, suffixes: Sequence[str], what: str, *, force: bool) -> Path:
+    if path.suffix not in suffixes:
+        raise InputError(f"{what} ends in {' or '.join(suffixes)}, not {path}")
+    if not path.parent.is_dir():
+        raise InputError(f"the folder {path.parent} of {path} does not exist; make it first")
+    if path.exists() and not force:
+        raise InputError(f"{path} exists; choose another name, or overwrite it with --force")
+    return path
+
+
+def check_targets(
+    out: Path | None, tables: Path | None, figures: Path | None, *, force: bool
+) -> None:
+    """Refuse what cannot be written, before anything is drawn."""
+    if out is not None:
+        _check(out, (".html", ".md"), "a report", force=force)
+    for folder in (tables, figures):
+        if folder is not None and folder.exists() and not folder.is_dir():
+            raise InputError(f"{folder} is no folder")
+
+
+def _write(path: Path, text: str) -> None:
+    """A crash in the middle leaves the old file, or none."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        aside.write_text(text, encoding="utf-8")
+        os.replace(aside, path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from None
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def write_report(
+    report: Report,
+    out: str | Path | None = None,
+    *,
+    tables: str | Path | None = None,
+    figures: str | Path | None = None,
+    formats: Sequence[str] = ("svg",),
+    force: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Path]:
+    """Write a report; what was written.
+
+    out: one page (.html) that needs nothing else, or its text and tables (.md)
+    tables: a folder for each table as Markdown and as LaTeX
+    figures: a folder for each picture, in the formats svg, png or pdf
+    """
+    from .drawing import FORMATS, save
+    from .page import page
+    from .writing import as_markdown, latex, markdown
+
+    known = [item.removeprefix(".") for item in FORMATS]
+    for name in formats:
+        if name not in known:
+            raise InputError(f"a picture is one of {', '.join(known)}, not {name!r}")
+    target = None if out is None else Path(out)
+    places = [None if folder is None else Path(folder) for folder in (tables, figures)]
+    check_targets(target, *places, force=force)
+    written = []
+    if target is not None:
+        text = as_markdown(report) if target.suffix == ".md" else page(report, progress)
+        _write(target, text)
+        written.append(target)
+    for folder in places:
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+    if places[0] is not None:
+        for table in report.tables():
+            for suffix, render in ((".md", markdown), (".tex", latex)):
+                path = places[0] / f"{table.id}{suffix}"
+                _write(path, render(table))
+                written.append(path)
+    if places[1] is not None:
+        for figure in report.figures():
+            for name in formats:
+                path = places[1] / f"{figure.id}.{name}"
+                save(figure, path)
+                written.append(path)
+    return written

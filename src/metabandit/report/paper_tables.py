@@ -1,0 +1,399 @@
+"""The tables of a reproduction."""
+
+from __future__ import annotations
+
+from ..experiments import paper
+from ..experiments.paper import HORIZONS
+from ..experiments.plan import Candidate, candidates
+from .content import Cell, Table, number, percent, significant
+from .findings import FAMILY, NORMAL, Comparison, Findings, columns, ordered
+
+_MARKS = {
+    "agrees": ("", ""),
+    "better": ("good", "<"),
+    "noise": ("", "~"),
+    "known": ("known", "†"),
+    "open": ("off", "‡"),
+    "": ("", ""),
+}
+_LEGEND = (
+    "~ more than 3 % apart, but within the noise of both samples; † a difference that is explained; ‡ one that "
+    "is not; < better than the paper by more than 3 %. What was learned or tuned here is compared with the table at the "
+    "horizon that it was made for."
+)
+
+
+def value_cell(found: Comparison | None, digits: int = 4) -> Cell:
+    """Ours with its interval, marked if it stands out."""
+    if found is None:
+        return Cell("")
+    mark, sign = _MARKS[found.verdict]
+    text = f"{significant(found.ours, digits)} ± {significant(found.half, 2)}"
+    return Cell(f"{text} {sign}".rstrip(), found.ours, mark, found.note)
+
+
+def best(findings: Findings) -> Table | None:
+    """Our best policies beside the paper's best row, and the floor."""
+    rows = []
+    for horizon in HORIZONS:
+        floor = findings.floor(horizon)
+        theirs = min(row.regret["bernoulli", horizon] for row in paper.table1())
+        for item in candidates():
+            if item.group != "ours" or item.training != horizon:
+                continue
+            found = findings.compare(item, "bernoulli", horizon)
+            if found is None:
+                continue
+            exact = findings.exact(item, horizon)
+            rows.append(
+                (
+                    Cell(str(horizon), horizon),
+                    Cell(item.label),
+                    Cell(findings.parameters(item)),
+                    value_cell(found),
+                    number(exact, 6),
+                    number(theirs, 3),
+                    number(floor, 6),
+                    percent(findings.above_floor(item, horizon), 3),
+                )
+            )
+    if not rows:
+        return None
+    return Table(
+        "best",
+        "Our best policies and the best row of the paper",
+        ("T", "policy", "parameters", "tested", "exact", "best of the paper", "floor", "above the floor"),
+        tuple(rows),
+        texts=3,
+        caption="Bernoulli arms, uniform means. The floor is the regret of the Bayes-optimal policy: no policy "
+        "has less.",
+    )  # fmt: skip
+
+
+def overview(findings: Findings, family: str) -> Table:
+    """Table 1 for one family: ours, and the paper's in parentheses."""
+    rows = []
+    for item in ordered(findings):
+        cells = [
+            Cell(findings.name(item)),
+            Cell(str(item.training or ""), item.training or 0),
+            Cell(findings.parameters(item)),
+        ]
+        for horizon in HORIZONS:
+            found = findings.compare(item, family, horizon)
+            if found is None:
+                cells.append(Cell(""))
+                continue
+            mark, sign = _MARKS[found.verdict]
+            theirs = "" if found.theirs is None else f" ({found.theirs:g})"
+            text = f"{significant(found.ours, 3)}{theirs} {sign}".rstrip()
+            cells.append(Cell(text, found.ours, mark, found.note))
+        rows.append(tuple(cells))
+    if family == "bernoulli":
+        floors = [findings.floor(horizon) for horizon in HORIZONS]
+        if any(floors):
+            blank = (Cell("Bayes-optimal floor"), Cell("", 0), Cell(""))
+            rows.append((*blank, *(number(value, 3) for value in floors)))
+    return Table(
+        f"table1-{family}",
+        f"Table 1, {FAMILY[family]}: regret here, and in the paper in parentheses",
+        ("policy", "trained for", "parameters", *(f"T = {horizon}" for horizon in HORIZONS)),
+        tuple(rows),
+        texts=3,
+        caption=_LEGEND,
+    )
+
+
+def detail(findings: Findings, family: str, horizon: int) -> Table:
+    """One column of Table 1, with everything that is known of it."""
+    gaussian = family == "gaussian"
+    more = ("true means",) if gaussian else ("exact", "above the floor")
+    rows = []
+    for item in ordered(findings):
+        found = findings.compare(item, family, horizon)
+        test = findings.test(item, family, horizon)
+        if found is None or test is None:
+            continue
+        if gaussian:
+            half = NORMAL * test["true_standard_error"]
+            true = test["true_regret"]
+            extra = [Cell(f"{significant(true, 4)} ± {significant(half, 2)}", true)]
+        else:
+            extra = [number(findings.exact(item, horizon), 6)]
+            extra.append(percent(findings.above_floor(item, horizon), 2))
+        rows.append(
+            (
+                Cell(findings.name(item)),
+                Cell(str(item.training or ""), item.training or 0),
+                Cell(findings.parameters(item)),
+                value_cell(found),
+                Cell("" if found.theirs is None else f"{found.theirs:g}", found.theirs),
+                percent(found.apart),
+                *extra,
+            )
+        )
+    counted = ", regret against the parent's mean as in the table" if gaussian else ""
+    floor = findings.floor(horizon)
+    lowest = "" if gaussian or floor is None else f" The floor is {floor:.6f}."
+    return Table(
+        f"detail-{family}-{horizon}",
+        f"{FAMILY[family]}, T = {horizon}",
+        ("policy", "trained for", "parameters", f"here{' (parent)' if gaussian else ''}", "paper", "difference", *more),
+        tuple(rows),
+        texts=3,
+        caption=f"Regret after {horizon} plays{counted}; ± is the 95 % interval.{lowest}",
+        folded=True,
+    )  # fmt: skip
+
+
+def differences(findings: Findings) -> Table | None:
+    """Every cell that is more than 3 % away from the paper's."""
+    rows = []
+    for item in ordered(findings):
+        for family, horizon in columns():
+            found = findings.compare(item, family, horizon)
+            if found is None or found.verdict in ("", "agrees") or found.theirs is None:
+                continue
+            say = {"noise": "within the noise of both samples", "better": "better here"}
+            rows.append(
+                (
+                    Cell(findings.name(item)),
+                    Cell(findings.parameters(item)),
+                    Cell(f"{'Gaussian' if family == 'gaussian' else 'Bernoulli'}, T = {horizon}"),
+                    value_cell(found),
+                    number(found.theirs, 3),
+                    percent(found.apart),
+                    Cell(found.note or say.get(found.verdict, "")),
+                )
+            )
+    if not rows:
+        return None
+    return Table(
+        "differences",
+        "Cells that are more than 3 % from the table",
+        ("policy", "parameters", "column", "here", "paper", "difference", "note"),
+        tuple(rows),
+        texts=3,
+    )
+
+
+def tally(findings: Findings) -> tuple[str, ...]:
+    """How many cells agree, in words."""
+    counts: dict[tuple[str, str], dict[str, int]] = {}
+    for item in candidates():
+        for family, horizon in columns():
+            found = findings.compare(item, family, horizon)
+            if found is None or not found.verdict:
+                continue
+            kind = "printed" if item.text is not None else "found"
+            box = counts.setdefault((kind, family), {})
+            box[found.verdict] = box.get(found.verdict, 0) + 1
+    lines = []
+    names = {
+        "printed": "with the paper's own parameters and formulas",
+        "found": "tuned or learned anew, at the horizon that it was made for",
+    }
+    for (kind, family), box in counts.items():
+        total = sum(box.values())
+        parts = [f"{box.get('agrees', 0)} of {total} are within 3 % of the table"]
+        for verdict, words in (
+            ("better", "better by more"),
+            ("noise", "within the noise of both samples"),
+            ("known", "different for a reason that is known"),
+            ("open", "different for a reason that we do not know"),
+        ):
+            if box.get(verdict):
+                parts.append(f"{box[verdict]} {words}")
+        lines.append(f"{FAMILY[family].capitalize()}, {names[kind]}: {', '.join(parts)}.")
+    return tuple(lines)
+
+
+def wins(findings: Findings) -> Table | None:
+    """Table 2: the share of problems won against UCB1-Tuned."""
+    theirs = paper.table2()
+    chosen = [item for item in ordered(findings) if item.training is not None]
+    labels: dict[tuple[str, str], list[Candidate]] = {}
+    for item in chosen:
+        kind = item.id.partition("/")[0]
+        labels.setdefault((item.label, kind), []).append(item)
+    rows = []
+    for (label, kind), items in labels.items():
+        where = {"printed": "as printed", "found": "learned here", "ours": ""}[kind]
+        cells = [Cell(f"{label}, {where}".rstrip(", "))]
+        known = False
+        for horizon in HORIZONS:
+            made = next((item for item in items if item.training == horizon), None)
+            found = None if made is None else findings.test(made, "bernoulli", horizon)
+            share = None if found is None else found["wins"]
+            printed = theirs.get((label, horizon)) if kind != "ours" else None
+            known = known or share is not None
+            cells.append(percent(share, sign=False))
+            cells.append(Cell("" if printed is None else f"{printed:.1f} %", printed))
+            apart = None if share is None or printed is None else 100.0 * share - printed
+            far = apart is not None and (abs(apart) > 5.0 if kind == "printed" else apart < -5.0)
+            cells.append(
+                Cell("" if apart is None else f"{apart:+.1f}", apart, "off" if far else "")
+            )
+            cells.append(percent(None if found is None else found["wins_common_luck"], sign=False))
+        if known:
+            rows.append(tuple(cells))
+    if not rows:
+        return None
+    columns = ["policy"]
+    for horizon in HORIZONS:
+        columns += [f"T = {horizon}", "paper", "points", "same luck"]
+    return Table(
+        "table2",
+        "Table 2: problems won against UCB1-Tuned",
+        tuple(columns),
+        tuple(rows),
+        caption="Each policy as tuned or learned for the horizon that it is tested on; regret of a problem is an "
+        "average of its runs, and a problem with equal regret is not won. As in the paper each "
+        "policy has luck of its own; with the same luck for both, less is left to chance.",
+    )
+
+
+def class_tables(findings: Findings) -> list[Table]:
+    tables = []
+    found = findings.get("classes")
+    if found is not None:
+        full = found["counts"][-1]["length"] == 7
+        rows = [
+            tuple(Cell(f"{value:,}", value) for value in row.values()) for row in found["counts"]
+        ]
+        rows.append(
+            (Cell("all"), *(Cell(f"{value:,}", value) for value in found["totals"].values()))
+        )
+        if full:
+            theirs = [paper.COUNTS.get(name) for name in found["totals"]]
+            rows.append(
+                (Cell("paper"), *(Cell("" if item is None else f"≈ {item:,}" if item > 99_020 else f"{item:,}", item) for item in theirs))
+            )  # fmt: skip
+        tables.append(
+            Table(
+                "classes-count",
+                "Formulas and their classes, by length",
+                tuple(found["counts"][0]),
+                tuple(rows),
+                texts=0,
+                caption="invalid: a value is not finite; distinct: values that no shorter or earlier formula has; "
+                "classes: ways to rank arms. The paper compared values bit for bit, which splits "
+                "formulas that differ in rounding only.",
+            )
+        )
+    rows = []
+    for horizon in HORIZONS[1:]:
+        better = findings.get(f"better/{horizon}")
+        if better is not None:
+            how = (
+                "exactly" if better["method"] == "exact" else f"on {better['problems']:,} problems"
+            )
+            rows.append(
+                (
+                    Cell(f"classes that beat every generic policy, T = {horizon}"),
+                    Cell(f"{better['classes']:,}", better["classes"]),
+                    Cell(f"about {paper.BETTER[horizon]}", paper.BETTER[horizon]),
+                    Cell(
+                        f"{better['strategies']:,} that play differently; the best generic policy is "
+                        f"{better['rival']} with {better['rival_regret']:.4g}; compared {how}"
+                    ),
+                )
+            )
+    for horizon in HORIZONS[1:]:
+        sooner = findings.get(f"sooner/{horizon}")
+        if sooner is not None:
+            ratio = sooner["equal_seconds"] / sooner["search_seconds"]
+            episodes = sooner["equal_episodes"] / sooner["search_episodes"]
+            low, high = paper.SOONER
+            rows.append(
+                (
+                    Cell(f"times that the bandit search is sooner done, T = {horizon}"),
+                    Cell(significant(ratio, 2), ratio),
+                    Cell(f"{low} to {high}", low),
+                    Cell(
+                        f"{sooner['equal_seconds']:,.0f} s for equal effort (from {sooner['played']} classes) against "
+                        f"{sooner['search_seconds']:,.0f} s; by episodes it is {episodes:,.0f} times"
+                    ),
+                )
+            )
+    if rows:
+        tables.append(
+            Table(
+                "classes-better",
+                "What the search is worth",
+                ("question", "here", "paper", "note"),
+                tuple(rows),
+            )
+        )
+    return tables
+
+
+def times(findings: Findings) -> list[Table]:
+    rows = []
+    for (what, horizon), (seconds, cores) in paper.SECONDS.items():
+        name = f"learn/power-1/{horizon}" if what == "power-1" else f"search/paper/{horizon}"
+        if name not in findings.records:
+            continue
+        ours = findings.records[name]["seconds"]
+        if what == "formulas" and "classes" in findings.records:
+            ours += findings.records["classes"]["seconds"]
+        rows.append(
+            (
+                Cell(f"{'Power-1' if what == 'power-1' else 'formulas'}, T = {horizon}"),
+                Cell(f"{ours:,.0f} s", ours),
+                Cell(_duration(seconds) + f" on {cores} core{'s' if cores > 1 else ''}", seconds),
+                Cell(f"{seconds / ours:,.0f}", seconds / ours),
+                Cell(f"{seconds * cores / (2 * ours):,.0f}", seconds * cores / (2 * ours)),
+            )
+        )
+    tables = []
+    if rows:
+        tables.append(
+            Table(
+                "times",
+                "Time to learn, here on two cores",
+                ("what", "here", "paper", "times as fast", "for each core"),
+                tuple(rows),
+                caption="The paper's cores ran at 1.9 GHz. Ours are shared with others, so times vary; those of the "
+                "formulas include making the classes.",
+            )
+        )
+    kinds = {
+        "learn": "learning and tuning",
+        "classes": "formula classes",
+        "search": "searching formulas",
+        "test": "testing",
+        "curve": "learning curves",
+        "better": "classes that beat generic policies",
+        "sooner": "time of equal effort",
+        "floor": "floors",
+        "exact": "exact values",
+    }
+    parts = []
+    for kind, label in kinds.items():
+        pieces = [record for record in findings.records.values() if record["kind"] == kind]
+        if pieces:
+            total = sum(record["seconds"] for record in pieces)
+            longest = max(pieces, key=lambda record: record["seconds"])
+            parts.append(
+                (
+                    Cell(label),
+                    Cell(f"{len(pieces):,}", len(pieces)),
+                    Cell(_duration(total), total),
+                    Cell(f"{longest['id']} ({_duration(longest['seconds'])})"),
+                )
+            )
+    total = sum(record["seconds"] for record in findings.records.values())
+    parts.append((Cell("all"), Cell(f"{len(findings.records):,}", len(findings.records)), Cell(_duration(total), total), Cell("")))  # fmt: skip
+    tables.append(
+        Table("parts", "Time of each part", ("part", "pieces", "time", "longest"), tuple(parts))
+    )
+    return tables
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

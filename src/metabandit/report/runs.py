@@ -1,0 +1,275 @@
+"""Reports of single runs: what `evaluate`, `learn` and `search` print with --json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from ..errors import InputError
+from ..experiments.paper import table1
+from ..expressions import length, parse
+from ..policies import IndexPolicy, policy
+from ..policies.file import PolicyFile
+from ..priors import Bernoulli
+from ..priors import prior as read_prior
+from .content import Cell, Figure, Report, Section, Table, number, percent, significant
+from .drawing import Dots, Formula, Line, curves, dots, lengths
+from .maps import policy_maps
+
+_NORMAL = 1.96
+
+
+def run_report(values: Sequence[Mapping[str, Any]]) -> Report:
+    """The report of one or more runs, each as its command printed it."""
+    sections: list[Section] = []
+    titles = []
+    flat = [item for value in values for item in value.get("results", [value])]
+    for place, value in enumerate(flat, 1):
+        prefix = f"run{place}"
+        if "ranking" in value:
+            titles.append("search for formulas")
+            sections += _search(value, prefix)
+        elif "learned" in value and "policy" in value:
+            titles.append(f"learning {value['learned']['space']}")
+            sections += _learn(value, prefix)
+        elif "policies" in value and "horizon" in value:
+            titles.append("evaluation")
+            sections += _evaluation(value, prefix)
+        else:
+            raise InputError(
+                "this is no result of a run; a report is made from what `evaluate`, `learn` or `search` "
+                "print with --json, or from the records of `reproduce`"
+            )
+    title = titles[0] if len(set(titles)) == 1 else f"{len(flat)} runs"
+    return Report(f"metabandit: {title}", (), (), tuple(sections))
+
+
+def _about(value: Mapping[str, Any]) -> str:
+    how = "exact"
+    if value["method"] != "exact":
+        runs = f", {value['runs']} of each problem" if value["runs"] > 1 else ""
+        how = f"{value['episodes']:,} episodes{runs}, seed {value['seed']}"
+    return f"{value['arms']} arms, {value['prior']}, {value['horizon']} plays; {how}"
+
+
+def comparison_table(value: Mapping[str, Any], prefix: str) -> Table:
+    """The policies of an evaluation, best first."""
+    rows = []
+    simulated = value["method"] != "exact"
+    floor = value["floor"]
+    for item in sorted(value["policies"], key=lambda item: item["mean_regret"]):
+        error = item["standard_error"]
+        text = significant(item["mean_regret"], 4 if simulated else 6)
+        if simulated and error is not None:
+            text += f" ± {significant(_NORMAL * error, 2)}"
+        row = [Cell(item["policy"]), Cell(text, item["mean_regret"])]
+        if floor is not None:
+            row.append(percent(item["above_floor"], 2))
+        row.append(number(item["simple_regret"], 3))
+        row.append(Cell(" / ".join(f"{plays:.1f}" for plays in item["plays"][:4])))
+        rows.append(tuple(row))
+    columns = ["policy", "regret"]
+    if floor is not None:
+        columns.append("above the floor")
+        rows.append(
+            (Cell("Bayes-optimal"), number(floor["regret"], 6), Cell(""), Cell(""), Cell(""))
+        )
+    return Table(
+        f"{prefix}-policies",
+        "Regret of each policy",
+        (*columns, "simple regret", "plays of each arm"),
+        tuple(rows),
+        caption=f"{_about(value)}. Less is better.",
+    )
+
+
+def _comparison_figures(value: Mapping[str, Any], prefix: str) -> list[Figure]:
+    horizon = value["horizon"]
+    ranked = sorted(value["policies"], key=lambda item: -item["mean_regret"])
+    lines = [
+        Line(
+            item["policy"],
+            [point["plays"] for point in item["curve"]],
+            [point["mean_regret"] for point in item["curve"]],
+            [_NORMAL * (point["standard_error"] or 0.0) for point in item["curve"]],
+        )
+        for item in ranked
+    ]
+    figures = []
+    if lines and len(lines[0].x) > 1:
+        figures.append(
+            Figure(
+                f"{prefix}-curves",
+                "Regret over plays",
+                f"Mean regret after so many of {horizon} plays"
+                + ("; bands are 95 % intervals." if value["method"] != "exact" else ", exact."),
+                partial(curves, lines[-8:], x="plays", y="regret", log_x=horizon > 50),
+            )
+        )
+    if value["floor"] is not None:
+        rows = [
+            Dots(item["policy"], "", [100.0 * item["above_floor"]])
+            for item in reversed(ranked)
+            if item["above_floor"] is not None
+        ]
+        figures.append(
+            Figure(
+                f"{prefix}-floor",
+                "Regret above the Bayes-optimal floor",
+                "How much more regret each policy has than the best there can be. Marks at 0.01 % stand for this or less.",
+                partial(dots, rows, [f"T = {horizon}"], x="above the floor (logarithmic)", least=0.01),
+            )
+        )  # fmt: skip
+    return figures
+
+
+def _evaluation(value: Mapping[str, Any], prefix: str) -> list[Section]:
+    return [
+        Section(
+            f"{prefix}-evaluation",
+            f"Regret after {value['horizon']} plays",
+            (),
+            (comparison_table(value, prefix),),
+            tuple(_comparison_figures(value, prefix)),
+        )
+    ]
+
+
+def _maps(value: Mapping[str, Any], prefix: str) -> list[Section]:
+    """What the policy of a file does, beside UCB1-Tuned and the optimum; two Bernoulli arms."""
+    file = PolicyFile.model_validate(
+        {key: value[key] for key in PolicyFile.model_fields if key in value}, strict=False
+    )
+    origin = file.learned
+    assert origin is not None
+    known = read_prior(origin.prior, arms=origin.arms) if "path" not in origin.prior else None
+    made, rival = file.policy.policy("learned"), policy("ucb1-tuned")
+    if type(known) is not Bernoulli or known.arms != 2 or origin.horizon < 4:
+        return []
+    if not isinstance(made, IndexPolicy) or not isinstance(rival, IndexPolicy):
+        return []
+    figures = policy_maps(
+        {"learned": made, "UCB1-Tuned": rival}, origin.horizon, known, prefix=prefix
+    )
+    return [Section(f"{prefix}-maps", "What the policy does", (), (), figures)]
+
+
+def _origin(value: Mapping[str, Any], prefix: str) -> Table:
+    """How a policy was learned, and its numbers."""
+    learned = value["learned"]
+    rows = [(key, learned[key]) for key in ("space", "prior", "arms", "horizon", "objective", "protocol", "optimizer", "seed", "stopped", "generations", "evaluations")]  # fmt: skip
+    content = value["policy"]
+    if "expression" in content:
+        rows.append(("policy", content["expression"]))
+    numbers = content.get("weights", content.get("parameters", {}))
+    rows += [(name, f"{weight:.6g}") for name, weight in numbers.items()]
+    rows.append(("start", content.get("start", {}).get("kind", "its own")))
+    rows.append(("seconds", f"{value['seconds']:.1f}"))
+    cells = tuple((Cell(str(name)), Cell(str(content))) for name, content in rows)
+    return Table(
+        f"{prefix}-origin", "The policy, and how it was found", ("what", "value"), cells, texts=2, folded=True
+    )  # fmt: skip
+
+
+def _learn(value: Mapping[str, Any], prefix: str) -> list[Section]:
+    sections = []
+    if value.get("comparison"):
+        sections += _evaluation(value["comparison"], prefix)
+    trace = value.get("trace", [])
+    horizon = value["learned"]["horizon"]
+    last = [item for item in trace if item["horizon"] == horizon and item["best"] is not None]
+    figures = []
+    if len(last) > 1:
+        x = [item["generation"] + 1 for item in last]
+        lines = [
+            Line("best candidate of the generation", x, [item["best"] for item in last]),
+            Line("middle candidate", x, [item["median"] or float("nan") for item in last]),
+        ]
+        floor = value["learned"].get("floor")
+        regret = value["learned"]["objective"] == "regret"
+        worst = sorted(item["best"] for item in last)[len(last) * 9 // 10]
+        figures.append(
+            Figure(
+                f"{prefix}-learning",
+                "Learning",
+                f"The {value['learned']['objective']} of the candidates, generation by generation.",
+                partial(curves, lines, x="generation", y=value["learned"]["objective"],
+                        levels={"floor": floor} if floor and regret else {},
+                        top=1.5 * worst if worst > 0 else None, whole=True),
+            )
+        )  # fmt: skip
+    sections.append(
+        Section(f"{prefix}-learning", "Learning", (), (_origin(value, prefix),), tuple(figures))
+    )
+    return sections + _maps(value, prefix)
+
+
+def _search(value: Mapping[str, Any], prefix: str) -> list[Section]:
+    learned = value["learned"]
+    horizon = learned["horizon"]
+    floor = learned.get("floor")
+    rows = []
+    for place, item in enumerate(value["ranking"], 1):
+        error = (
+            ""
+            if item["method"] == "exact"
+            else f" ± {significant(_NORMAL * item['standard_error'], 2)}"
+        )
+        row = [
+            Cell(item["formula"]),
+            Cell(str(place), place),
+            Cell(str(item["length"]), item["length"]),
+        ]
+        row.append(
+            Cell(f"{significant(item['regret'], 6 if not error else 4)}{error}", item["regret"])
+        )
+        row.append(percent(None if not floor else item["regret"] / floor - 1.0, 2))
+        row.append(Cell(f"{item['class_size']:,}", item["class_size"]))
+        rows.append(tuple(row))  # fmt: skip
+    table = Table(
+        f"{prefix}-ranking",
+        f"The best formulas of {value['classes']:,} classes",
+        ("formula", "place", "length", "regret", "above the floor", "formulas that rank alike"),
+        tuple(rows),
+        caption=f"{learned['arms']} arms, {learned['prior']}, {horizon} plays; strategy {value['strategy']}.",
+    )
+    refined = next((item["refined"] for item in value["ranking"] if item["refined"]), None)
+    classics = value["comparison"]["policies"][1:] if value.get("comparison") else []
+    figure = Figure(
+        f"{prefix}-lengths",
+        "Length against regret",
+        "The best formula of each length; every symbol counts as one.",
+        partial(
+            lengths,
+            [Formula(item["formula"], item["length"], item["regret"]) for item in value["best_of_length"]],
+            paper=_papers(learned),
+            paper_label="found in the paper (regret as it reports)",
+            levels={item["policy"]: item["mean_regret"] for item in classics},
+            refined=None if refined is None else Formula(refined["expression"], 0, refined["regret"]),
+            floor=floor,
+            horizon=horizon,
+            title=f"{learned['arms']} arms, {learned['prior']}, {horizon} plays",
+        ),
+    )  # fmt: skip
+    sections = [Section(f"{prefix}-formulas", "Formulas", (), (table,), (figure,))]
+    if value.get("comparison"):
+        sections += _evaluation(value["comparison"], prefix)
+    return sections + _maps(value, prefix)
+
+
+def _papers(learned: Mapping[str, Any]) -> list[Formula]:
+    """The paper's formulas for these problems, with the regret that it reports."""
+    if learned["arms"] != 2 or learned["prior"] != str(Bernoulli(arms=2)):
+        return []
+    horizon = learned["horizon"]
+    return [
+        Formula(row.parameters, length(parse(row.parameters)), row.regret["bernoulli", horizon])
+        for row in table1()
+        if row.category == "learned symbolic" and row.training == horizon
+    ]
+
+
+def length_figure(found: Mapping[str, Any]) -> Figure:
+    """The picture of a search: regret against length."""
+    return next(figure for section in _search(found, "run") for figure in section.figures)

@@ -1,0 +1,88 @@
+"""Tables as Markdown and LaTeX, and a whole report as Markdown."""
+
+from __future__ import annotations
+
+import re
+
+from .content import Report, Table
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+    "†": r"$\dagger$",
+    "‡": r"$\ddagger$",
+    "≤": r"$\le$",
+    "≈": r"$\approx$",
+    "×": r"$\times$",
+    "<": r"$<$",
+    ">": r"$>$",
+    "|": r"$|$",
+}
+
+
+def _escape_latex(text: str) -> str:
+    return "".join(_LATEX.get(letter, letter) for letter in text)
+
+
+def _escape_markdown(text: str) -> str:
+    return re.sub(r"([|*_<])", r"\\\1", text).replace("\n", " ")
+
+
+def markdown(table: Table) -> str:
+    """The table as Markdown, with its notes below."""
+    lines = [
+        "| " + " | ".join(_escape_markdown(title) for title in table.columns) + " |",
+        "| "
+        + " | ".join(
+            "---" if place < table.texts else "---:" for place in range(len(table.columns))
+        )
+        + " |",
+    ]
+    for row in table.rows:
+        lines.append("| " + " | ".join(_escape_markdown(cell.text) for cell in row) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def latex(table: Table) -> str:
+    """The table as LaTeX (booktabs)."""
+    columns = "l" * table.texts + "r" * (len(table.columns) - table.texts)
+    lines = [
+        r"\begin{table}",
+        rf"\caption{{{_escape_latex(table.title)}}}",
+        rf"\label{{table:{table.id}}}",
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        " & ".join(_escape_latex(title) for title in table.columns) + r" \\",
+        r"\midrule",
+    ]
+    for row in table.rows:
+        lines.append(" & ".join(_escape_latex(cell.text) for cell in row) + r" \\")
+    lines += [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
+    return "\n".join(lines) + "\n"
+
+
+def as_markdown(report: Report) -> str:
+    """The whole report as Markdown, without its pictures."""
+    parts = [f"# {report.title}\n", *(f"{text}\n" for text in report.summary)]
+    if report.facts:
+        parts.append("\n".join(f"- {name}: {value}" for name, value in report.facts) + "\n")
+    for section in report.sections:
+        if not section.paragraphs and not section.tables:
+            continue
+        parts.append(f"## {section.title}\n")
+        parts += [f"{text}\n" for text in section.paragraphs]
+        for table in section.tables:
+            parts.append(f"### {table.title}\n")
+            if table.caption:
+                parts.append(f"{table.caption}\n")
+            parts.append(markdown(table))
+    return "\n".join(parts)
