@@ -162,19 +162,19 @@ def main() -> None:
         [f"{cell:.3g}" if isinstance(cell, float) else str(cell) for cell in row.values()]
         for row in rows
     ]
-    print(text_table([*rows[0]], cells, numbers=4))
+    print(text_table([*rows[0]], cells, align="lr"))
     if long:
         cells = [
             [name, f"{f['regret']:.6f}", f"{f['seconds']:.1f}", f"{f['peak_bytes'] / 1e9:.2f}"]
             for name, f in long.items()
         ]
         heads = ["T = 1000, two threads", "regret", "s", "GB"]
-        print("\n" + text_table(heads, cells, numbers=3))
+        print("\n" + text_table(heads, cells, align="lr"))
     cells = [
         [row["target"], f"{row['measured']:.3g}", row["wanted"], "yes" if row["reached"] else "NO"]
         for row in judged
     ]
-    print("\n" + text_table([*judged[0]], cells, numbers=3))
+    print("\n" + text_table([*judged[0]], cells, align="lr"))
     if options.json:
         figures = {
             "versions": {"python": platform.python_version(), "numba": numba.__version__},

@@ -9,7 +9,6 @@ run again, unless it is named.
 
 from __future__ import annotations
 
-import csv
 import json
 import shlex
 import subprocess
@@ -21,17 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import metabandit as mb
+from metabandit.experiments.paper import table1
 from rows import run_rows
 
 HERE = Path(__file__).parent
-TABLE = HERE.parent / "tests" / "reference" / "paper_table1.csv"
-TUNED = {
-    "ucb1": "UCB1",
-    "ucb2": "UCB2",
-    "ucb-v": "UCB-V",
-    "kl-ucb": "KL-UCB",
-    "eps_n-greedy": "eps_n-greedy",
-}
+TUNED = ("ucb1", "ucb2", "ucb-v", "kl-ucb", "eps_n-greedy")
 
 
 def learn(options: str, folder: Path | None = None) -> tuple[dict[str, Any], float]:
@@ -76,13 +69,8 @@ def regret_row(options: str, limit: float, seconds: float | None = None) -> dict
 
 
 def tuned_row(name: str, horizon: int) -> dict[str, Any]:
-    with TABLE.open(encoding="utf-8") as file:
-        rows = [
-            row
-            for row in csv.DictReader(file)
-            if row["policy"] == TUNED[name] and row["training_horizon"] == str(horizon)
-        ]
-    paper = float(rows[0][f"bernoulli_{horizon}"])
+    row = next(row for row in table1() if row.policy.lower() == name and row.training == horizon)
+    paper = row.regret["bernoulli", horizon]
     options = f"--space {name} --protocol paper --horizon {horizon}"
     result, taken = learn(options)
     measured = result["learned"]["regret"]
@@ -94,7 +82,7 @@ def tuned_row(name: str, horizon: int) -> dict[str, Any]:
         taken,
         error=measured["standard_error"],
         parameters=", ".join(f"{key}={value:.4g}" for key, value in parameters.items()),
-        paper_parameters=rows[0]["parameters"],
+        paper_parameters=row.parameters,
         search=round(result["search_seconds"], 1),
         holds=abs(measured["mean"] / paper - 1.0) <= 0.03,
     )

@@ -263,7 +263,7 @@ def growth(repetitions: int, quick: bool) -> dict[str, list[dict[str, float]]]:
 
 
 def print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    print(f"\n{title}\n{text_table(heads, rows, numbers=len(heads) - 1)}")
+    print(f"\n{title}\n{text_table(heads, rows, align='lr')}")
 
 
 def plot(made: dict[str, Contender], path: str) -> None:

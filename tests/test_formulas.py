@@ -657,16 +657,3 @@ def test_numbers_of_a_formula_become_parameters(formula, space, values):
     tree, found = free_constants(parse(formula))
     assert text(tree) == space
     assert found == pytest.approx(values)
-
-
-def test_the_picture_shows_what_was_found(tmp_path):
-    found = mb.search(TWO, 10, length=4, top=5)
-    path = tmp_path / "front.svg"
-    found.plot(path)
-    drawn = path.read_text(encoding="utf-8")
-    assert drawn.startswith("<?xml")
-    for words in ("best up to a length", "Bayes-optimal floor", "found in the paper"):
-        assert words in drawn
-    for name, message in (("front.gif", "ends in"), ("none/front.svg", "does not exist")):
-        with pytest.raises(mb.InputError, match=message):
-            found.plot(tmp_path / name)

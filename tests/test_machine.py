@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from metabandit.errors import InputError
-from metabandit.expressions import Constant, Name, parse, text
+from metabandit.expressions import Constant, Name, evaluate_tree, parse, text
 from metabandit.expressions.compile import compile_expression
 from metabandit.kernels import machine, opcodes, special
 
@@ -138,7 +138,7 @@ def run_machine(tree, lanes, moment, dtype):
 
 
 def check_machine(tree, seed, count=19):
-    """Compare the machine with the slow evaluator; returns the lanes that float32 was compared on."""
+    """Compare the machine, and NumPy, with the slow evaluator; the lanes that float32 was compared on."""
     rng = np.random.default_rng(seed)
     # float32 holds all these numbers exactly.
     lanes = {
@@ -149,7 +149,9 @@ def check_machine(tree, seed, count=19):
     moment = {"t": float(rng.integers(2, 2000)), "h": float(rng.integers(1, 2000)), "K": 5.0}
     for dtype, size, most, relative in ((float, 1e-14, 1e290, 1e-9), (f32, 2.5e-7, 1e30, 1e-6)):
         slow = Slow(size, most, count, seed)
-        result = run_machine(tree, lanes, moment, dtype)
+        results = [run_machine(tree, lanes, moment, dtype)]
+        if dtype is float:
+            results.append(np.broadcast_to(evaluate_tree(tree, lanes | moment), count))
         with np.errstate(all="ignore"):
             samples = slow.value(tree, lanes | moment)
             spread = np.abs(samples - samples[0]).max(axis=0)
@@ -157,11 +159,13 @@ def check_machine(tree, seed, count=19):
         # Where rounding can change more than the third digit there is nothing to compare.
         sure = finite.all(axis=0) & ~slow.unsure & (spread <= 1e-3 * np.abs(samples[0]))
         expected = samples[0, sure]
-        close = np.abs(result[sure] - expected) <= relative * np.abs(expected) + 10 * spread[sure]
-        assert close.all(), (text(tree), dtype, result[sure][~close], expected[~close])
-        if dtype is float:
-            lost = ~finite.any(axis=0) & ~slow.unsure
-            assert not np.isfinite(result[lost]).any(), (text(tree), result[lost])
+        room = relative * np.abs(expected) + 10 * spread[sure]
+        for result in results:
+            close = np.abs(result[sure] - expected) <= room
+            assert close.all(), (text(tree), dtype, result[sure][~close], expected[~close])
+            if dtype is float:
+                lost = ~finite.any(axis=0) & ~slow.unsure
+                assert not np.isfinite(result[lost]).any(), (text(tree), result[lost])
     return int(sure.sum())
 
 

@@ -1,15 +1,14 @@
-"""Table 1 of the paper and exact values, at small scale (benchmarks/table1.py: at full scale)."""
+"""Table 1 of the paper and exact values, at small scale (`metabandit reproduce`: at full scale)."""
 
 from __future__ import annotations
 
 import csv
-import math
 from pathlib import Path
 
 import pytest
-from benchmarks.table1 import GENERIC, NOTES, policy_text
 
 import metabandit as mb
+from metabandit.experiments.paper import NOTES, PRIORS, table1
 
 REFERENCE = Path(__file__).parent / "reference"
 
@@ -44,19 +43,19 @@ def test_exact_values(horizon):
 
 @pytest.mark.parametrize("family", ["bernoulli", "gaussian"])
 @pytest.mark.parametrize(("horizon", "episodes"), [(10, 200_000), (100, 100_000)])
-def test_generic_rows(family, horizon, episodes):
+def test_rows_that_can_be_played(family, horizon, episodes):
     """Within 3 % of the table, and three standard errors on top for the smaller sample."""
-    prior = mb.Bernoulli() if family == "bernoulli" else mb.TruncatedGaussian(regret="parent")
-    table = {}
-    for row in rows("paper_table1.csv"):
-        text = policy_text(row)
-        if row["policy"] in GENERIC and (text, family, horizon) not in NOTES:
-            table[text] = float(row[f"{family}_{horizon}"])
-    assert len(table) > 15
+    prior = mb.prior(PRIORS[family], arms=2)
+    table = {
+        row.text: row
+        for row in table1()
+        if row.text is not None and (row.text, family, horizon) not in NOTES
+    }
+    assert len(table) > 20
     result = mb.evaluate(list(table), prior, horizon, episodes=episodes, seed=2)
     for evaluation in result:
-        expected = table[evaluation.policy]
-        # The table is itself a sample of 10,000 problems, printed with three digits.
-        digits = 0.5 * 10 ** (math.floor(math.log10(expected)) - 2)
-        slack = 0.03 * expected + 3 * evaluation.standard_error + digits
+        row = table[evaluation.policy]
+        expected = row.regret[family, horizon]
+        # The table is itself a sample of 10,000 problems, and rounded.
+        slack = 0.03 * expected + 3 * evaluation.standard_error + row.digit(family, horizon)
         assert abs(evaluation.mean_regret - expected) < slack, (evaluation, expected)

@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def text_table(titles: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: int) -> str:
-    """A table in plain text; the last `numbers` columns are set to the right."""
+def alignment(align: str, columns: int) -> str:
+    """One letter a column, l or r: the last one given is that of all further columns."""
+    return align + align[-1] * (columns - len(align))
+
+
+def text_table(titles: Sequence[str], rows: Sequence[Sequence[str]], *, align: str) -> str:
+    """A table in plain text; `align` as in `alignment`, such as lr: text first, then numbers."""
     cells = [list(titles), *(list(row) for row in rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(titles))]
-    left = len(titles) - numbers
+    sides = alignment(align, len(titles))
 
     def line(row: Sequence[str]) -> str:
         parts = [
-            cell.ljust(width) if column < left else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.ljust(width) if side == "l" else cell.rjust(width)
+            for side, cell, width in zip(sides, row, widths, strict=True)
         ]
         return "  ".join(parts).rstrip()
 

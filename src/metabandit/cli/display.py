@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ..tables import text_table
+from ..tables import alignment, text_table
 
 _PATIENCE = 2.0  # seconds before progress is worth showing
 
@@ -20,12 +20,12 @@ def show_json(value: Any) -> None:
 
 
 def show_table(
-    titles: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: int = 0, caption: str = ""
+    titles: Sequence[str], rows: Sequence[Sequence[str]], *, align: str = "l", caption: str = ""
 ) -> None:
-    """A table; the last `numbers` columns are numbers. Plain text unless a terminal reads it."""
+    """A table, aligned as `text_table` has it. Plain text unless a terminal reads it."""
     if not sys.stdout.isatty():
         flat = [[cell.replace("\n", "; ") for cell in row] for row in rows]
-        text = text_table(titles, flat, numbers=numbers)
+        text = text_table(titles, flat, align=align)
         sys.stdout.write(f"{caption}\n{text}\n\n" if caption else f"{text}\n")
         return
     from rich.console import Console
@@ -33,9 +33,8 @@ def show_table(
     from rich.text import Text
 
     table = Table(title=caption or None, title_justify="left", title_style="bold")
-    left = len(titles) - numbers
-    for position, title in enumerate(titles):
-        table.add_column(title, justify="left" if position < left else "right", overflow="fold")
+    for side, title in zip(alignment(align, len(titles)), titles, strict=True):
+        table.add_column(title, justify="left" if side == "l" else "right", overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     Console().print(table)

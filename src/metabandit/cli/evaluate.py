@@ -128,4 +128,4 @@ def show_comparison(result: Comparison, *, begin: str = "", hint: str = "") -> N
     rows = result.rows()
     cells = [list(row.values()) for row in rows]
     caption = f"{caption}\n{hint}" if hint else caption
-    show_table(list(rows[0]), cells, numbers=len(rows[0]) - 1, caption=caption)
+    show_table(list(rows[0]), cells, align="lr", caption=caption)

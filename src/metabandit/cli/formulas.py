@@ -143,7 +143,7 @@ def formulas(
         f"Formulas of {grammar}\ncompared on {how}; invalid: a value is not finite; distinct: values "
         f"that no shorter or earlier formula has"
     )
-    show_table(list(counts[0]), rows, numbers=len(counts[0]) - 1, caption=caption)
+    show_table(list(counts[0]), rows, align="lr", caption=caption)
     if out is not None or not sharp:
         typer.echo(f"written  {path}")
     else:

@@ -57,4 +57,4 @@ def optimal(
         f"{result.arms} arms, {result.prior}, exact"
     )
     cells = [f"{result.expected_reward:.6f}", f"{result.regret:.6f}"]
-    show_table(["expected reward", "regret"], [cells], numbers=2, caption=caption)
+    show_table(["expected reward", "regret"], [cells], align="r", caption=caption)

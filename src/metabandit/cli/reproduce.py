@@ -68,7 +68,7 @@ def reproduce(
                 show_table(
                     table.columns,
                     cells,
-                    numbers=len(table.columns) - table.texts,
+                    align=table.align,
                     caption=table.title,
                 )
         for text in section.paragraphs:

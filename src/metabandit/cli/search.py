@@ -138,7 +138,7 @@ def _show(found: Found, out: Path | None, plot: Path | None) -> None:
         f"arms, {origin.prior}, strategy {found.strategy}; measured anew"
     )
     cells = [list(row.values()) for row in rows]
-    show_table(list(rows[0]), cells, numbers=len(rows[0]) - 2, caption=caption)
+    show_table(list(rows[0]), cells, align="llr", caption=caption)
     for entry in found.entries:
         if entry.refined is not None:
             numbers = ", ".join(

@@ -221,9 +221,7 @@ class Comparison(Sequence[Evaluation]):
     def table(self) -> str:
         """The comparison as a text table, best first."""
         rows = self.rows()
-        return text_table(
-            list(rows[0]), [list(row.values()) for row in rows], numbers=len(rows[0]) - 1
-        )
+        return text_table(list(rows[0]), [list(row.values()) for row in rows], align="lr")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""

@@ -375,7 +375,7 @@ def _looking(scale: Scale, seed: int) -> Iterable[Piece]:
                 "horizon": horizon,
                 "sample": 256 if scale.patient else 64,
                 "problems": 100,
-                "runs": 100 if scale.patient else 10,
+                "runs": 100,
                 "start": "each-once",
                 "seed": seed + 1,
             },

@@ -60,28 +60,31 @@ class Records(Mapping[str, dict[str, Any]]):
     def open(cls, path: Path, scale: str, seed: int) -> Records:
         """The records of a run that begins, or goes on, with these settings."""
         records = cls(scale, seed)
-        journal = Journal(path)
+        records.journal = Journal(path)
+        try:
+            records._begin(records.journal)
+        except BaseException:
+            records.close()
+            raise
+        return records
+
+    def _begin(self, journal: Journal) -> None:
         try:
             values = journal.read()
-            if not values:
-                journal.clear()
-                journal.append({"format": FORMAT, "version": VERSION, "scale": scale, "seed": seed})
-            else:
-                records._load(values, path)
-                for key, value in (("scale", scale), ("seed", seed)):
-                    if values[0][key] != value:
-                        raise InputError(
-                            f"{path} is of another run: its {key} is {values[0][key]!r}, not {value!r}; "
-                            f"choose another folder (--out)"
-                        )
         except ValueError:
-            journal.close()
-            raise _damaged(path) from None
-        except BaseException:
-            journal.close()
-            raise
-        records.journal = journal
-        return records
+            raise _damaged(journal.path) from None
+        if not values:
+            journal.clear()
+            header = {"format": FORMAT, "version": VERSION, "scale": self.scale, "seed": self.seed}
+            journal.append(header)
+            return
+        self._load(values, journal.path)
+        for key, value in (("scale", self.scale), ("seed", self.seed)):
+            if values[0].get(key) != value:
+                raise InputError(
+                    f"{journal.path} is of another run: its {key} is {values[0].get(key)!r}, not "
+                    f"{value!r}; choose another folder (--out)"
+                )
 
     @classmethod
     def read(cls, path: Path) -> Records:

@@ -28,7 +28,13 @@ def _kl_upper(mean: Array, bound: Array) -> Array:
         middle = 0.5 * (low + high)
         under = rel_entr(p, middle) + rel_entr(1.0 - p, 1.0 - middle) <= bound
         low, high = np.where(under, middle, low), np.where(under, high, middle)
-    return np.where(bound > 0.0, low, mean)
+    known = (mean >= -1e-12) & (mean <= 1.0 + 1e-12) & (bound == bound)
+    return np.where(known, np.where(bound > 0.0, low, mean), np.nan)
+
+
+def _power(base: Array, exponent: Array) -> Array:
+    """As the machine has it: the square of any number, other powers of what is not negative."""
+    return np.where((base < 0.0) & (exponent != 2.0), np.nan, np.power(base, exponent))
 
 
 def _beta_quantile(p: Array, a: Array, b: Array) -> Array:
@@ -58,7 +64,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "divide": np.divide,
     "invert": np.reciprocal,
     "negate": np.negative,
-    "power": np.power,
+    "power": _power,
     "min": np.minimum,
     "max": np.maximum,
     "sqrt": np.sqrt,

@@ -146,7 +146,7 @@ class Found:
         """The ranking as text."""
         rows = self.rows()
         cells = [list(row.values()) for row in rows]
-        return text_table(list(rows[0]), cells, numbers=len(rows[0]) - 2)
+        return text_table(list(rows[0]), cells, align="llr")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..tables import alignment
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -24,15 +26,19 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """A table; the first `texts` columns are text, the others numbers."""
+    """A table; `align` has a letter a column, l for text and r for numbers, the last for all further ones."""
 
     id: str
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
-    texts: int = 1
+    align: str = "lr"
     caption: str = ""
     folded: bool = False
+
+    def side(self, column: int) -> str:
+        """How a column is set: l or r."""
+        return alignment(self.align, len(self.columns))[column]
 
 
 @dataclass(frozen=True)

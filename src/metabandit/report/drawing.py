@@ -97,7 +97,7 @@ def check_picture(path: str | Path, *, force: bool) -> Path:
     return target
 
 
-def _axes(width: float = 8.0, height: float = 4.4, **options: Any) -> tuple[Any, Any]:
+def _axes(width: float = 6.2, height: float = 4.4, **options: Any) -> tuple[Any, Any]:
     import matplotlib.pyplot as plt
 
     return plt.subplots(figsize=(width, height), layout="constrained", **options)
@@ -129,7 +129,7 @@ def curves(
     log_x: bool = False,
     top: float | None = None,
     title: str = "",
-    width: float = 8.0,
+    width: float = 6.2,
     whole: bool = False,
 ) -> Any:
     """Lines with their bands, and levels across."""
@@ -196,7 +196,7 @@ class Dots:
 
 def dots(rows: Sequence[Dots], series: Sequence[str], *, x: str, least: float) -> Any:
     """One row a policy, one mark a series, on a logarithmic axis; what is below `least` stands there."""
-    figure, axes = _axes(8.0, 1.2 + 0.27 * len(rows))
+    figure, axes = _axes(height=1.2 + 0.25 * len(rows))
     places = np.arange(len(rows))[::-1]
     for number, name in enumerate(series):
         shown = [
@@ -236,9 +236,9 @@ def heat_maps(
     maps: Mapping[str, Array], labels: Sequence[str], *, x: str, y: str, unit: str
 ) -> Any:
     """Squares with numbers in them, one panel a name; darker is worse, on a logarithmic scale."""
-    columns = min(3, len(maps))
+    columns = min(2, len(maps))
     lines = -(-len(maps) // columns)
-    figure, panels = _axes(8.4, 0.5 + 2.7 * lines, nrows=lines, ncols=columns, squeeze=False)
+    figure, panels = _axes(height=0.4 + 2.9 * lines, nrows=lines, ncols=columns, squeeze=False)
     everything = np.concatenate(
         [np.log10(np.maximum(values, 0.1)).ravel() for values in maps.values()]
     )
@@ -336,7 +336,7 @@ def lengths(
     title: str,
 ) -> Any:
     """Regret against length: simplicity has a price, and here it is."""
-    figure, axes = _axes(8.0, 5.2)
+    figure, axes = _axes(height=4.9)
     highest = 2.2 * min(item.regret for item in best)
     shown = [item for item in best if item.regret <= highest]
     last = max(item.length for item in (*best, *paper))

@@ -64,7 +64,7 @@ def best(findings: Findings) -> Table | None:
         "Our best policies and the best row of the paper",
         ("T", "policy", "parameters", "tested", "exact", "best of the paper", "floor", "above the floor"),
         tuple(rows),
-        texts=3,
+        align="rllr",
         caption="Bernoulli arms, uniform means. The floor is the regret of the Bayes-optimal policy: no policy "
         "has less.",
     )  # fmt: skip
@@ -74,11 +74,7 @@ def overview(findings: Findings, family: str) -> Table:
     """Table 1 for one family: ours, and the paper's in parentheses."""
     rows = []
     for item in ordered(findings):
-        cells = [
-            Cell(findings.name(item)),
-            Cell(str(item.training or ""), item.training or 0),
-            Cell(findings.parameters(item)),
-        ]
+        cells = [Cell(findings.name(item)), Cell(str(item.training or ""), item.training or 0)]
         for horizon in HORIZONS:
             found = findings.compare(item, family, horizon)
             if found is None:
@@ -88,18 +84,18 @@ def overview(findings: Findings, family: str) -> Table:
             theirs = "" if found.theirs is None else f" ({found.theirs:g})"
             text = f"{significant(found.ours, 3)}{theirs} {sign}".rstrip()
             cells.append(Cell(text, found.ours, mark, found.note))
-        rows.append(tuple(cells))
+        rows.append((*cells, Cell(findings.parameters(item))))
     if family == "bernoulli":
         floors = [findings.floor(horizon) for horizon in HORIZONS]
         if any(floors):
-            blank = (Cell("Bayes-optimal floor"), Cell("", 0), Cell(""))
-            rows.append((*blank, *(number(value, 3) for value in floors)))
+            blank = (Cell("Bayes-optimal floor"), Cell("", 0))
+            rows.append((*blank, *(number(value, 3) for value in floors), Cell("")))
     return Table(
         f"table1-{family}",
         f"Table 1, {FAMILY[family]}: regret here, and in the paper in parentheses",
-        ("policy", "trained for", "parameters", *(f"T = {horizon}" for horizon in HORIZONS)),
+        ("policy", "trained for", *(f"T = {horizon}" for horizon in HORIZONS), "parameters"),
         tuple(rows),
-        texts=3,
+        align="lrrrrl",
         caption=_LEGEND,
     )
 
@@ -125,11 +121,11 @@ def detail(findings: Findings, family: str, horizon: int) -> Table:
             (
                 Cell(findings.name(item)),
                 Cell(str(item.training or ""), item.training or 0),
-                Cell(findings.parameters(item)),
                 value_cell(found),
                 Cell("" if found.theirs is None else f"{found.theirs:g}", found.theirs),
                 percent(found.apart),
                 *extra,
+                Cell(findings.parameters(item)),
             )
         )
     counted = ", regret against the parent's mean as in the table" if gaussian else ""
@@ -138,9 +134,9 @@ def detail(findings: Findings, family: str, horizon: int) -> Table:
     return Table(
         f"detail-{family}-{horizon}",
         f"{FAMILY[family]}, T = {horizon}",
-        ("policy", "trained for", "parameters", f"here{' (parent)' if gaussian else ''}", "paper", "difference", *more),
+        ("policy", "trained for", f"here{' (parent)' if gaussian else ''}", "paper", "difference", *more, "parameters"),
         tuple(rows),
-        texts=3,
+        align="lrrrr" + "r" * len(more) + "l",
         caption=f"Regret after {horizon} plays{counted}; ± is the 95 % interval.{lowest}",
         folded=True,
     )  # fmt: skip
@@ -158,11 +154,11 @@ def differences(findings: Findings) -> Table | None:
             rows.append(
                 (
                     Cell(findings.name(item)),
-                    Cell(findings.parameters(item)),
                     Cell(f"{'Gaussian' if family == 'gaussian' else 'Bernoulli'}, T = {horizon}"),
                     value_cell(found),
                     number(found.theirs, 3),
                     percent(found.apart),
+                    Cell(findings.parameters(item)),
                     Cell(found.note or say.get(found.verdict, "")),
                 )
             )
@@ -171,9 +167,9 @@ def differences(findings: Findings) -> Table | None:
     return Table(
         "differences",
         "Cells that are more than 3 % from the table",
-        ("policy", "parameters", "column", "here", "paper", "difference", "note"),
+        ("policy", "column", "here", "paper", "difference", "parameters", "note"),
         tuple(rows),
-        texts=3,
+        align="llrrrll",
     )
 
 
@@ -231,6 +227,7 @@ def wins(findings: Findings) -> Table | None:
             cells.append(Cell("" if printed is None else f"{printed:.1f} %", printed))
             apart = None if share is None or printed is None else 100.0 * share - printed
             far = apart is not None and (abs(apart) > 5.0 if kind == "printed" else apart < -5.0)
+            far = far and findings.records.scale == "paper"
             cells.append(
                 Cell("" if apart is None else f"{apart:+.1f}", apart, "off" if far else "")
             )
@@ -249,7 +246,8 @@ def wins(findings: Findings) -> Table | None:
         tuple(rows),
         caption="Each policy as tuned or learned for the horizon that it is tested on; regret of a problem is an "
         "average of its runs, and a problem with equal regret is not won. As in the paper each "
-        "policy has luck of its own; with the same luck for both, less is left to chance.",
+        "policy has luck of its own; with the same luck for both, less is left to chance. The fewer runs a problem has, "
+        "the closer to one half all shares are.",
     )
 
 
@@ -275,7 +273,7 @@ def class_tables(findings: Findings) -> list[Table]:
                 "Formulas and their classes, by length",
                 tuple(found["counts"][0]),
                 tuple(rows),
-                texts=0,
+                align="r",
                 caption="invalid: a value is not finite; distinct: values that no shorter or earlier formula has; "
                 "classes: ways to rank arms. The paper compared values bit for bit, which splits "
                 "formulas that differ in rounding only.",
@@ -323,6 +321,7 @@ def class_tables(findings: Findings) -> list[Table]:
                 "What the search is worth",
                 ("question", "here", "paper", "note"),
                 tuple(rows),
+                align="lrrl",
             )
         )
     return tables
@@ -386,7 +385,13 @@ def times(findings: Findings) -> list[Table]:
     total = sum(record["seconds"] for record in findings.records.values())
     parts.append((Cell("all"), Cell(f"{len(findings.records):,}", len(findings.records)), Cell(_duration(total), total), Cell("")))  # fmt: skip
     tables.append(
-        Table("parts", "Time of each part", ("part", "pieces", "time", "longest"), tuple(parts))
+        Table(
+            "parts",
+            "Time of each part",
+            ("part", "pieces", "time", "longest"),
+            tuple(parts),
+            align="lrrl",
+        )
     )
     return tables
 

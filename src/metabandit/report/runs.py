@@ -168,7 +168,7 @@ def _origin(value: Mapping[str, Any], prefix: str) -> Table:
     rows.append(("seconds", f"{value['seconds']:.1f}"))
     cells = tuple((Cell(str(name)), Cell(str(content))) for name, content in rows)
     return Table(
-        f"{prefix}-origin", "The policy, and how it was found", ("what", "value"), cells, texts=2, folded=True
+        f"{prefix}-origin", "The policy, and how it was found", ("what", "value"), cells, align="l", folded=True
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ..tables import alignment
 from .content import Report, Table
 
 _LATEX = {
@@ -43,7 +44,7 @@ def markdown(table: Table) -> str:
         "| " + " | ".join(_escape_markdown(title) for title in table.columns) + " |",
         "| "
         + " | ".join(
-            "---" if place < table.texts else "---:" for place in range(len(table.columns))
+            "---" if side == "l" else "---:" for side in alignment(table.align, len(table.columns))
         )
         + " |",
     ]
@@ -54,7 +55,7 @@ def markdown(table: Table) -> str:
 
 def latex(table: Table) -> str:
     """The table as LaTeX (booktabs)."""
-    columns = "l" * table.texts + "r" * (len(table.columns) - table.texts)
+    columns = alignment(table.align, len(table.columns))
     lines = [
         r"\begin{table}",
         rf"\caption{{{_escape_latex(table.title)}}}",

@@ -1,0 +1,324 @@
+"""The paper's experiments as data, the pieces of work, and their records."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import metabandit as mb
+from metabandit.experiments import paper, plan, records, work
+from metabandit.experiments.plan import PARTS, SCALES, Scale, candidates, pieces
+from metabandit.experiments.records import Records
+from metabandit.experiments.reproduce import RECORDS, reproduce
+
+TINY = Scale(
+    "tiny",
+    generations=2,
+    protocol="paper:problems=5,runs=2",
+    length=3,
+    pulls=200,
+    problems=40,
+    runs=3,
+    effort=0.001,
+    screening=(16, 64),
+    patient=False,
+)
+
+
+def quietly(share, doing):
+    pass
+
+
+@pytest.fixture
+def shop(tmp_path):
+    return work.Workshop(Records("tiny", 0), tmp_path, 1, lambda message: None)
+
+
+# The data ---------------------------------------------------------------------------------------
+
+
+def test_the_tables_are_the_papers():
+    table = paper.table1()
+    assert len(table) == 35
+    assert [row.category for row in table].count("untuned") == 8
+    row = next(row for row in table if row.policy == "Power-2" and row.training == 1000)
+    assert row.regret["bernoulli", 1000] == 3.95
+    assert row.regret["gaussian", 10] == 1.12
+    assert paper.table2()["Formula-1", 10] == 61.7
+    assert len(paper.table2()) == 27
+
+
+def test_what_the_table_prints_can_be_played():
+    for row in paper.table1():
+        if row.text is not None:
+            mb.policy(row.text).check(mb.Bernoulli(arms=2), 10)
+    # Notes are about cells that exist.
+    printed = {row.text for row in paper.table1()}
+    for text, family, horizon in paper.NOTES:
+        assert text in printed
+        assert (family, horizon) in paper.table1()[0].regret
+
+
+@pytest.mark.parametrize("scale", SCALES.values(), ids=SCALES)
+def test_pieces_have_ids_and_come_after_what_they_need(scale):
+    everything = pieces("all", scale, 0)
+    ids = [piece.id for piece in everything]
+    assert len(set(ids)) == len(ids)
+    for part in PARTS:
+        done = set()
+        for piece in pieces(part, scale, 0):
+            assert set(piece.needs) <= done, piece.id
+            assert json.loads(json.dumps(piece.settings)) == piece.settings
+            done.add(piece.id)
+        assert done <= set(ids)
+    tested = {piece.id for piece in everything if piece.kind == "test"}
+    for item in candidates():
+        for family in paper.FAMILIES:
+            assert f"test/{item.id}/{family}/100" in tested
+
+
+def test_the_papers_scale_is_the_papers():
+    scale = SCALES["paper"]
+    assert (scale.generations, scale.pulls, scale.length) == (100, 10**7, 7)
+    assert (scale.problems, scale.runs, scale.protocol) == (10_000, 100, "paper")
+
+
+# How pieces are done ----------------------------------------------------------------------------
+
+
+def test_a_test_is_an_evaluation_with_wins(shop):
+    settings = {
+        "policy": {"text": "ucb1:C=0.17"},
+        "prior": "bernoulli",
+        "horizon": 20,
+        "problems": 500,
+        "runs": 10,
+        "seed": 3,
+    }
+    found, seconds = shop.do(plan.Piece("x", "test", settings, frozenset()), quietly)
+    pair = mb.evaluate(
+        ["ucb1:C=0.17", "ucb1-tuned"], mb.Bernoulli(arms=2), 20, episodes=5000, runs=10, seed=3
+    )
+    assert found["regret"] == pair[0].mean_regret
+    assert found["standard_error"] == pair[0].standard_error
+    ours, theirs = (evaluation.problem_regret for evaluation in pair)
+    assert found["wins_common_luck"] == np.mean(ours < theirs)
+    # With luck of its own the rival does about as well, but not the same on each problem.
+    assert found["wins"] != found["wins_common_luck"]
+    other = shop.reference(settings, other_luck=True)
+    assert abs(other.mean() - theirs.mean()) < 5 * (other - theirs).std() / np.sqrt(500)
+    assert seconds > 0.0
+
+
+def test_gaussian_regret_is_counted_both_ways(shop):
+    settings = {
+        "policy": {"text": "ucb1-tuned"},
+        "prior": paper.PRIORS["gaussian"],
+        "horizon": 30,
+        "problems": 300,
+        "runs": 4,
+        "seed": 5,
+    }
+    found, _ = shop.do(plan.Piece("x", "test", settings, frozenset()), quietly)
+    for key, regret in (("regret", "parent"), ("true_regret", "true")):
+        known = mb.evaluate(
+            "ucb1-tuned", mb.TruncatedGaussian(regret=regret), 30, episodes=1200, runs=4, seed=5
+        )
+        assert found[key] == pytest.approx(known[0].mean_regret, rel=1e-6)
+    true = mb.evaluate("ucb1-tuned", mb.TruncatedGaussian(), 30, episodes=1200, runs=4, seed=5)
+    assert found["true_standard_error"] == pytest.approx(true[0].standard_error, rel=1e-5)
+
+
+def test_recounting_needs_the_plays():
+    found = mb.evaluate("ucb1", mb.TruncatedGaussian(), 10, episodes=100)
+    with pytest.raises(mb.InputError, match="keep_plays=True"):
+        mb.recount(found, mb.TruncatedGaussian(regret="parent"))
+
+
+def test_other_luck_on_the_same_problems():
+    options = {"episodes": 2000, "runs": 1000, "seed": 4, "keep_plays": True}
+    prior = mb.Bernoulli(arms=2)
+    one, two = (mb.evaluate("ucb1", prior, 50, luck=luck, **options) for luck in (None, 9))
+    same = mb.evaluate("ucb1", prior, 50, luck=4, **options)
+    assert one[0].mean_regret == same[0].mean_regret != two[0].mean_regret
+    # Two problems, each played a thousand times: the same problems have nearly the same regret.
+    assert two[0].problem_regret == pytest.approx(one[0].problem_regret, rel=0.15)
+    with pytest.raises(mb.InputError, match="luck must be at least 0"):
+        mb.evaluate("ucb1", prior, 50, luck=-1, episodes=10)
+
+
+@pytest.mark.parametrize("horizon", [12, 1000])
+def test_classes_that_are_better_are_counted_one_by_one(shop, horizon, monkeypatch):
+    settings = {
+        "length": 4,
+        "horizon": horizon,
+        "rivals": ["ucb1", "moss"],
+        "start": "each-once",
+        "screening": [32, 256],
+        "seed": 1,
+    }
+    # Sure enough that nothing is left out by chance.
+    monkeypatch.setattr(work, "_SURE", 6.0)
+    found, _ = shop.do(plan.Piece("x", "better", settings, frozenset()), quietly)
+    options = {"method": "exact"} if horizon == 12 else {"episodes": 256, "seed": 1}
+    assert found["method"] == ("exact" if horizon == 12 else "monte-carlo")
+    prior = mb.Bernoulli(arms=2)
+    known = mb.evaluate(["ucb1", "moss"], prior, horizon, floor=False, **options)
+    level = known.ranking()[0].mean_regret
+    regrets = []
+    for tree in shop.classes(4).trees:
+        made = mb.IndexPolicy(tree, start="each-once")
+        try:
+            regrets.append(mb.evaluate(made, prior, horizon, floor=False, **options)[0].mean_regret)
+        except mb.IndexFault:
+            continue
+    assert found["rival_regret"] == pytest.approx(level)
+    assert found["classes"] == sum(regret < level - 1e-12 for regret in regrets)
+    assert 0 < found["strategies"] <= found["classes"]
+
+
+def test_learning_curves_end_with_what_was_learned(shop):
+    learn = {
+        "space": "power-1",
+        "horizon": 20,
+        "protocol": "paper:problems=20,runs=5",
+        "generations": 6,
+        "effort": 1.0,
+        "improvements": True,
+        "seed": 2,
+    }
+    found, seconds = shop.do(plan.Piece("learn/power-1/20", "learn", learn, frozenset()), quietly)
+    assert not list(shop.folder.iterdir())
+    shop.records.lines["learn/power-1/20"] = {"result": found, "seconds": seconds}
+    look = {
+        "of": "learn/power-1/20",
+        "space": "power-1",
+        "horizon": 20,
+        "episodes": 100,
+        "seed": 3,
+    }
+    curve, _ = shop.do(plan.Piece("curve/20", "curve", look, frozenset()), quietly)
+    points = curve["points"]
+    assert [point["training"] for point in points] == sorted(
+        (point["training"] for point in points), reverse=True
+    )
+    assert points[-1]["training"] == min(found["best"])
+    made = shop.policy({"of": "learn/power-1/20"})
+    exact = mb.evaluate(made, mb.Bernoulli(arms=2), 20, method="exact")[0].mean_regret
+    assert points[-1]["testing"] == pytest.approx(exact, rel=1e-12)
+
+
+# Records ----------------------------------------------------------------------------------------
+
+
+def result_of(line):
+    """What must be the same each time: all but how long it took."""
+    record = json.loads(line)
+    if record.get("kind") == "sooner":
+        record["result"] = None
+    return {key: value for key, value in record.items() if key != "seconds"}
+
+
+def test_nothing_is_done_twice(tmp_path, monkeypatch):
+    monkeypatch.setitem(SCALES, "tiny", TINY)
+    first = reproduce("curves", scale="tiny", out=tmp_path, seed=3)
+    before = (tmp_path / RECORDS).read_bytes()
+    assert {piece.id for piece in pieces("curves", TINY, 3)} == set(first)
+    monkeypatch.setattr(work.Workshop, "do", None)
+    again = reproduce("curves", scale="tiny", out=tmp_path, seed=3)
+    assert dict(again) == dict(first)
+    assert (tmp_path / RECORDS).read_bytes() == before
+    assert not (tmp_path / "work").exists()
+
+
+def test_records_of_another_run_are_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setitem(SCALES, "tiny", TINY)
+    path = tmp_path / RECORDS
+    reproduce("curves", scale="tiny", out=tmp_path)
+    before = path.read_bytes()
+    with pytest.raises(mb.InputError, match="its seed is 0, not 1"):
+        reproduce("curves", scale="tiny", out=tmp_path, seed=1)
+    with pytest.raises(mb.InputError, match="its scale is 'tiny', not 'quick'"):
+        reproduce("curves", out=tmp_path)
+    monkeypatch.setitem(SCALES, "tiny", Scale(**(vars(TINY) | {"generations": 3})))
+    with pytest.raises(mb.InputError, match="other settings"):
+        reproduce("curves", scale="tiny", out=tmp_path)
+    assert path.read_bytes() == before
+    path.write_text('{"format": "something else"}\n')
+    with pytest.raises(mb.InputError, match="does not hold the records"):
+        reproduce("curves", scale="tiny", out=tmp_path)
+    path.write_bytes(before.replace(b'"result"', b'"rseult"'))
+    with pytest.raises(mb.InputError, match="damaged"):
+        reproduce("curves", scale="tiny", out=tmp_path)
+    with pytest.raises(mb.InputError, match="damaged"):
+        Records.read(path)
+
+
+def test_one_writer_at_a_time(tmp_path):
+    path = tmp_path / RECORDS
+    held = Records.open(path, "quick", 0)
+    with pytest.raises(mb.InputError, match="another run is writing"):
+        Records.open(path, "quick", 0)
+    held.add({"id": "a", "settings": {}, "result": {"x": 1}})
+    held.close()
+    assert Records.open(path, "quick", 0).result("a") == {"x": 1}
+
+
+def test_half_a_line_is_dropped(tmp_path):
+    path = tmp_path / RECORDS
+    held = Records.open(path, "quick", 0)
+    for name in "ab":
+        held.add({"id": name, "settings": {}, "result": {}})
+    held.close()
+    path.write_bytes(path.read_bytes()[:-7])
+    assert list(Records.read(path)) == ["a"]
+    held = Records.open(path, "quick", 0)
+    held.add({"id": "c", "settings": {}, "result": {}})
+    held.close()
+    assert list(Records.read(path)) == ["a", "c"]
+    assert records.is_reproduction(json.loads(path.read_bytes().splitlines()[0]))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"part": "tabel1"}, "did you mean table1"),
+        ({"scale": "papers"}, "did you mean paper"),
+        ({"seed": -1}, "the seed must be at least 0"),
+        ({"threads": 0}, "the number of threads must be at least 1"),
+    ],
+)
+def test_what_cannot_be_reproduced_is_refused(options, message, tmp_path):
+    part = options.pop("part", "all")
+    with pytest.raises(mb.InputError, match=message):
+        reproduce(part, out=tmp_path / "new", **options)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_killed_run_goes_on_to_the_same_records(tmp_path):
+    """The real command, killed several times in the middle of pieces."""
+    command = [sys.executable, "-m", "metabandit", "reproduce", "curves", "--scale", "quick"]
+    whole = subprocess.run([*command, "--out", "whole"], cwd=tmp_path, capture_output=True)
+    assert whole.returncode == 0, whole.stderr
+    path = tmp_path / "broken" / RECORDS
+    for rest in (2.5, 4.0, 5.5):
+        run = subprocess.Popen(
+            [*command, "--out", "broken"], cwd=tmp_path, stdout=subprocess.DEVNULL
+        )
+        time.sleep(rest)
+        os.kill(run.pid, signal.SIGKILL)
+        run.wait()
+    end = subprocess.run([*command, "--out", "broken"], cwd=tmp_path, capture_output=True)
+    assert end.returncode == 0, end.stderr
+    lines = [(tmp_path / name / RECORDS).read_text().splitlines() for name in ("whole", "broken")]
+    assert [result_of(line) for line in lines[0]] == [result_of(line) for line in lines[1]]
+    assert sorted(item.name for item in path.parent.iterdir()) == [RECORDS, "report.html"]
+    assert Path(tmp_path / "whole" / "report.html").read_text().startswith("<!doctype html>")
