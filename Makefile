@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench table1 learning formulas picture clean
+.PHONY: demo test lint bench reproduction learning formulas picture clean
 
 .venv/made:
 	$(PYTHON) -m venv .venv
@@ -40,9 +40,11 @@ bench: .venv/bench
 	$(BIN)/python benchmarks/speed.py --json benchmarks/speed.json
 	$(BIN)/python benchmarks/exact.py --json benchmarks/exact.json
 
-# The generic rows of the paper's Table 1 at full scale.
-table1: .venv/run
-	$(BIN)/python benchmarks/table1.py
+# The paper's experiments at its own scale: about two hours on two cores; goes on if it was stopped.
+reproduction: .venv/run
+	$(BIN)/metabandit reproduce all --scale paper --out docs/reproduction
+	rm docs/reproduction/report.html
+	$(BIN)/metabandit report docs/reproduction --out docs/reproduction.md --figures docs/reproduction --force
 
 # What the learner reaches, and how long it takes: about 40 minutes on two cores.
 learning: .venv/run
@@ -53,7 +55,7 @@ formulas: .venv/run
 	$(BIN)/python benchmarks/formulas.py --markdown docs/formulas-results.md
 
 # The pictures of the README and of docs/formulas.md.
-picture: .venv/bench
+picture: .venv/run
 	$(BIN)/python benchmarks/picture.py docs/regret.svg
 	$(BIN)/metabandit search --horizon 100 --refine 1 --plot docs/formulas.svg --force
 

@@ -7,11 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..errors import InputError, nearest
-from ..learning.aim import silent, versions
 from ..settings import check_threads, check_whole
 from .plan import PARTS, SCALES, pieces
 from .records import Records
-from .work import Workshop
 
 RECORDS = "records.jsonl"
 
@@ -46,6 +44,10 @@ def reproduce(
         work.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"the folder {folder} cannot be made: {error.strerror}") from None
+    # What is heavy is loaded only now that everything was checked.
+    from ..learning.aim import silent, versions
+    from .work import Workshop
+
     todo = pieces(part, SCALES[scale], seed)
     records = Records.open(folder / RECORDS, scale, seed)
     try:

@@ -98,7 +98,8 @@ def write_report(
 ) -> list[Path]:
     """Write a report; what was written.
 
-    out: one page (.html) that needs nothing else, or its text and tables (.md)
+    out: one page (.html) that needs nothing else; or text and tables (.md), with the pictures of
+        `figures` if there is such a folder
     tables: a folder for each table as Markdown and as LaTeX
     figures: a folder for each picture, in the formats svg, png or pdf
     """
@@ -114,10 +115,6 @@ def write_report(
     places = [None if folder is None else Path(folder) for folder in (tables, figures)]
     check_targets(target, *places, force=force)
     written = []
-    if target is not None:
-        text = as_markdown(report) if target.suffix == ".md" else page(report, progress)
-        _write(target, text)
-        written.append(target)
     for folder in places:
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
@@ -127,10 +124,17 @@ def write_report(
                 path = places[0] / f"{table.id}{suffix}"
                 _write(path, render(table))
                 written.append(path)
+    pictures = {}
     if places[1] is not None:
         for figure in report.figures():
             for name in formats:
                 path = places[1] / f"{figure.id}.{name}"
                 save(figure, path)
                 written.append(path)
+                if target is not None:
+                    pictures[figure.id] = Path(os.path.relpath(path, target.parent)).as_posix()
+    if target is not None:
+        text = page(report, progress) if target.suffix == ".html" else as_markdown(report, pictures)
+        _write(target, text)
+        written.insert(0, target)
     return written

@@ -200,7 +200,9 @@ def tally(findings: Findings) -> tuple[str, ...]:
         ):
             if box.get(verdict):
                 parts.append(f"{box[verdict]} {words}")
-        lines.append(f"{FAMILY[family].capitalize()}, {names[kind]}: {', '.join(parts)}.")
+        lines.append(
+            f"{FAMILY[family][0].upper()}{FAMILY[family][1:]}, {names[kind]}: {', '.join(parts)}."
+        )
     return tuple(lines)
 
 
@@ -240,7 +242,7 @@ def wins(findings: Findings) -> Table | None:
     for horizon in HORIZONS:
         columns += [f"T = {horizon}", "paper", "points", "same luck"]
     return Table(
-        "table2",
+        "table2-wins",
         "Table 2: problems won against UCB1-Tuned",
         tuple(columns),
         tuple(rows),
@@ -349,7 +351,7 @@ def times(findings: Findings) -> list[Table]:
     if rows:
         tables.append(
             Table(
-                "times",
+                "times-learning",
                 "Time to learn, here on two cores",
                 ("what", "here", "paper", "times as fast", "for each core"),
                 tuple(rows),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from ..tables import alignment
 from .content import Report, Table
@@ -71,19 +72,25 @@ def latex(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
-def as_markdown(report: Report) -> str:
-    """The whole report as Markdown, without its pictures."""
-    parts = [f"# {report.title}\n", *(f"{text}\n" for text in report.summary)]
+def as_markdown(report: Report, pictures: Mapping[str, str] | None = None) -> str:
+    """The whole report as Markdown; `pictures` says where those of the figures are that have one."""
+    links = pictures or {}
+    say = _escape_markdown
+    parts = [f"# {say(report.title)}\n", *(f"{say(text)}\n" for text in report.summary)]
     if report.facts:
-        parts.append("\n".join(f"- {name}: {value}" for name, value in report.facts) + "\n")
+        facts = [f"- {say(name)}: {say(value)}" for name, value in report.facts]
+        parts.append("\n".join(facts) + "\n")
     for section in report.sections:
-        if not section.paragraphs and not section.tables:
+        drawn = [figure for figure in section.figures if figure.id in links]
+        if not drawn and not section.tables:
             continue
-        parts.append(f"## {section.title}\n")
-        parts += [f"{text}\n" for text in section.paragraphs]
+        parts.append(f"## {say(section.title)}\n")
+        parts += [f"{say(text)}\n" for text in section.paragraphs]
+        for figure in drawn:
+            parts.append(f"![{say(figure.title)}]({links[figure.id]})\n\n{say(figure.caption)}\n")
         for table in section.tables:
-            parts.append(f"### {table.title}\n")
+            parts.append(f"### {say(table.title)}\n")
             if table.caption:
-                parts.append(f"{table.caption}\n")
+                parts.append(f"{say(table.caption)}\n")
             parts.append(markdown(table))
     return "\n".join(parts)
