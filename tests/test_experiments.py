@@ -109,8 +109,11 @@ def test_a_test_is_an_evaluation_with_wins(shop):
     )
     assert found["regret"] == pair[0].mean_regret
     assert found["standard_error"] == pair[0].standard_error
-    ours, theirs = (evaluation.problem_regret for evaluation in pair)
-    assert found["wins_common_luck"] == np.mean(ours < theirs)
+    assert found["wins_common_luck"] == pair.share_of_wins(0, 1)
+    theirs = pair[1].problem_regret
+    assert found["wins"] == np.mean(
+        pair[0].problem_regret < shop.reference(settings, other_luck=True)
+    )
     # With luck of its own the rival does about as well, but not the same on each problem.
     assert found["wins"] != found["wins_common_luck"]
     other = shop.reference(settings, other_luck=True)

@@ -81,6 +81,7 @@ def reproduce(
                         "kind": piece.kind,
                         "settings": dict(piece.settings),
                         "seed": seed,
+                        "threads": threads,
                         "versions": versions(),
                         "seconds": round(seconds, 3),
                         "result": result,
