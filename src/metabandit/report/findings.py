@@ -16,7 +16,7 @@ from ..policies.file import PolicyFile
 NORMAL = 1.96
 # How close a figure must be to the paper's, as a share of it.
 CLOSE = 0.03
-FAMILY = {"bernoulli": "Bernoulli arms", "gaussian": "truncated Gaussian arms"}
+FAMILY = {"bernoulli": "Bernoulli arms", "gaussian": "Truncated Gaussian arms"}
 
 
 @dataclass(frozen=True)

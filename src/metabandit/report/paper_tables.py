@@ -200,9 +200,7 @@ def tally(findings: Findings) -> tuple[str, ...]:
         ):
             if box.get(verdict):
                 parts.append(f"{box[verdict]} {words}")
-        lines.append(
-            f"{FAMILY[family][0].upper()}{FAMILY[family][1:]}, {names[kind]}: {', '.join(parts)}."
-        )
+        lines.append(f"{FAMILY[family]}, {names[kind]}: {', '.join(parts)}.")
     return tuple(lines)
 
 
