@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 import metabandit as mb
-from metabandit.experiments import paper, plan, records, work
-from metabandit.experiments.plan import PARTS, SCALES, Scale, candidates, pieces
+from metabandit.experiments import paper, plan, records, screening, work
+from metabandit.experiments.plan import PARTS, candidates, pieces
 from metabandit.experiments.records import Records
 from metabandit.experiments.reproduce import RECORDS, reproduce
+from metabandit.experiments.scales import SCALES, Scale
 
 TINY = Scale(
     "tiny",
@@ -169,7 +170,7 @@ def test_classes_that_are_better_are_counted_one_by_one(shop, horizon, monkeypat
         "seed": 1,
     }
     # Sure enough that nothing is left out by chance.
-    monkeypatch.setattr(work, "_SURE", 6.0)
+    monkeypatch.setattr(screening, "_SURE", 6.0)
     found, _ = shop.do(plan.Piece("x", "better", settings, frozenset()), quietly)
     options = {"method": "exact"} if horizon == 12 else {"episodes": 256, "seed": 1}
     assert found["method"] == ("exact" if horizon == 12 else "monte-carlo")

@@ -1,4 +1,4 @@
-"""The experiments as data: every policy that is tested, every piece of work, at two scales."""
+"""The experiments as data: every policy that is tested, and every piece of work."""
 
 from __future__ import annotations
 
@@ -7,60 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .paper import FAMILIES, HORIZONS, PRIORS, Row, table1
+from .scales import Scale
 
 PARTS = ("table1", "table2", "classes", "curves", "times", "all")
-
-
-@dataclass(frozen=True)
-class Scale:
-    """How much work goes into it.
-
-    generations, protocol: of the EDA
-    length, pulls: of the search for formulas
-    problems, runs: of a test
-    effort: of our own learners
-    screening: problems on which classes are compared with the generic policies, round by round
-    patient: whether what takes minutes is done: exact values and Gittins indices for T = 1000
-    """
-
-    name: str
-    generations: int
-    protocol: str
-    length: int
-    pulls: int
-    problems: int
-    runs: int
-    effort: float
-    screening: tuple[int, ...]
-    patient: bool
-
-
-SCALES = {
-    "quick": Scale(
-        "quick",
-        generations=8,
-        protocol="paper:problems=100,runs=10",
-        length=5,
-        pulls=100_000,
-        problems=1000,
-        runs=10,
-        effort=0.02,
-        screening=(256, 4096),
-        patient=False,
-    ),
-    "paper": Scale(
-        "paper",
-        generations=100,
-        protocol="paper",
-        length=7,
-        pulls=10_000_000,
-        problems=10_000,
-        runs=100,
-        effort=1.0,
-        screening=(128, 1024, 8192, 65_536),
-        patient=True,
-    ),
-}
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from ..errors import InputError, nearest
 from ..settings import check_threads, check_whole
-from .plan import PARTS, SCALES, pieces
+from .plan import PARTS, pieces
 from .records import Records
+from .scales import SCALES
 
 RECORDS = "records.jsonl"
 

@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from ..evaluation import Evaluation, evaluate, exact, recount
 from ..evaluation.batch import Batch
-from ..families import Array
 from ..formulas import search
 from ..formulas.classes import Classes, kept_classes, make_classes
 from ..formulas.state import state_path
@@ -26,10 +25,9 @@ from ..priors import Prior, prior
 from .paper import PRIORS, TRUE_GAUSSIAN
 from .plan import Piece
 from .records import Records
+from .screening import better, sooner
 
 REFERENCE = "ucb1-tuned"
-# Classes stay in the screening unless they are so many standard errors worse than the best rival.
-_SURE = 4.0
 
 Report = Callable[[float, str], None]
 
@@ -324,120 +322,6 @@ def _curve(shop: Workshop, settings: Mapping[str, Any], name: str, report: Repor
     }
 
 
-def _better(shop: Workshop, settings: Mapping[str, Any], name: str, report: Report) -> Any:
-    """How many classes have less regret than every one of the rivals."""
-    problems, horizon = prior(PRIORS["bernoulli"], arms=2), settings["horizon"]
-    batch = shop.batch(settings, problems)
-    rivals = [policy(text) for text in settings["rivals"]]
-    if exact.cost(problems, horizon) < 1.0:
-        playable = [
-            item
-            for item in rivals
-            if exact.obstacle(problems, [(item, item.plan(problems, horizon))], horizon) is None
-        ]
-        known = evaluate(playable, problems, horizon, method="exact", floor=False)
-        best = known.ranking()[0]
-        points = np.unique(np.geomspace(10, horizon, 8).round().astype(int)).tolist()
-        limits = np.full(batch.count, best.mean_regret)
-        everything = np.arange(batch.count)
-        regret, reached, choices = batch.evaluate(
-            everything, points=points, limits=limits, with_choices=True
-        )
-        better = (reached == horizon) & (regret < best.mean_regret)
-        return {
-            "method": "exact",
-            "rival": best.policy,
-            "rival_regret": best.mean_regret,
-            "classes": int(better.sum()),
-            "strategies": len(np.unique(choices[better])),
-        }
-    return _screen(shop, batch, rivals, settings, report)
-
-
-def _screen(
-    shop: Workshop,
-    batch: Batch,
-    rivals: list[Policy],
-    settings: Mapping[str, Any],
-    report: Report,
-) -> dict[str, Any]:
-    """The same on episodes: classes that are surely worse are left out, the others play more."""
-    rounds = settings["screening"]
-    known = evaluate(
-        rivals,
-        batch.prior,
-        batch.horizon,
-        episodes=rounds[-1],
-        seed=settings["seed"],
-        threads=shop.threads,
-        floor=False,
-    )
-    best = known.ranking()[0]
-    rival = next(item for item in rivals if item.name == best.policy)
-    episodes = batch.simulation(runs=1, seed=settings["seed"])
-    level = episodes.play_other(rival, rounds[-1])
-    left = np.arange(batch.count)
-    mean = error = alike = np.zeros(0)
-    for place, count in enumerate(rounds):
-        report(place / len(rounds), f"{len(left):,} classes on {count:,} problems")
-        mean, error, alike = _against(episodes, left, level[:count])
-        stay = mean < _SURE * error
-        left, mean, error, alike = left[stay], mean[stay], error[stay], alike[stay]
-    better = mean < 0.0
-    return {
-        "method": "monte-carlo",
-        "rival": best.policy,
-        "rival_regret": best.mean_regret,
-        "classes": int(better.sum()),
-        "surely": int((mean < -1.96 * error).sum()),
-        "strategies": len(np.unique(alike[better])),
-        "problems": rounds[-1],
-    }
-
-
-def _against(
-    episodes: Any, which: npt.NDArray[np.int64], level: Array
-) -> tuple[Array, Array, Array]:
-    """Regret of classes minus the rival's: mean, standard error; and a sum that shows who plays alike."""
-    mean, error = np.empty(len(which)), np.empty(len(which))
-    alike = np.empty(len(which))
-    # In parts, so that single regrets need little room.
-    step = max(1, 20_000_000 // len(level))
-    for first in range(0, len(which), step):
-        part = slice(first, first + step)
-        apart = episodes.play(which[part], 0, len(level)) - level
-        with np.errstate(invalid="ignore"):
-            mean[part] = apart.mean(axis=1)
-            error[part] = apart.std(axis=1, ddof=1) / np.sqrt(len(level))
-        alike[part] = mean[part]
-    # Classes that cannot be played have no mean.
-    playable = np.isfinite(mean)
-    return np.where(playable, mean, np.inf), np.where(playable, error, 0.0), alike
-
-
-def _sooner(shop: Workshop, settings: Mapping[str, Any], name: str, report: Report) -> Any:
-    """What evaluating every class equally would take, from some of them, beside the bandit search."""
-    problems = prior(PRIORS["bernoulli"], arms=2)
-    batch = shop.batch(settings, problems)
-    rng = np.random.default_rng(settings["seed"])
-    some = rng.choice(batch.count, min(settings["sample"], batch.count), replace=False)
-    episodes = batch.simulation(runs=settings["runs"], seed=settings["seed"])
-    episodes.play(some[:1], 0, 1)
-    begun = time.monotonic()
-    episodes.play(some, 0, settings["problems"])
-    taken = time.monotonic() - begun
-    searched = shop.records[settings["of"]]
-    each = settings["problems"] * settings["runs"]
-    return {
-        "classes": batch.count,
-        "played": len(some),
-        "equal_seconds": taken * batch.count / len(some),
-        "search_seconds": searched["seconds"],
-        "equal_episodes": batch.count * each,
-        "search_episodes": searched["settings"]["pulls"],
-    }
-
-
 KINDS: dict[str, Callable[[Workshop, Mapping[str, Any], str, Report], Any]] = {
     "learn": _learn,
     "search": _search,
@@ -446,6 +330,6 @@ KINDS: dict[str, Callable[[Workshop, Mapping[str, Any], str, Report], Any]] = {
     "exact": _exact,
     "floor": _floor,
     "curve": _curve,
-    "better": _better,
-    "sooner": _sooner,
+    "better": better,
+    "sooner": sooner,
 }
