@@ -539,7 +539,7 @@ def test_files_that_hold_no_policy(tmp_path):
         np.savez(tmp_path / f"cuts{number}.npz", **{**fields, "cuts": cuts})
         with pytest.raises(mb.InputError, match="no policy that metabandit saved"):
             mb.policy(str(tmp_path / f"cuts{number}.npz"))
-    with pytest.raises(mb.InputError, match=r"ending in \.npz"):
+    with pytest.raises(mb.InputError, match=r"ends in \.npz"):
         solved.save(tmp_path / "best.json")
     with pytest.raises(mb.InputError, match="folder"):
         solved.save(tmp_path / "nowhere" / "best.npz")

@@ -21,6 +21,7 @@ from ..evaluation.batch import Batch
 from ..evaluation.propagation import LONG
 from ..expressions import OPERATORS, Apply, Constant, Name, Tree, compile_expression
 from ..expressions.compile import Compiled
+from ..files import check_new, written
 from ..policies import Progress, Start
 from ..priors import Bernoulli, Prior, check_prior
 from ..settings import check_horizon, check_threads, check_whole, read_number, write_number
@@ -126,20 +127,13 @@ class Classes:
                 "distinct": self.distinct,
             },
         }
-        aside = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            with aside.open("wb") as file:
-                np.savez_compressed(
-                    file,
-                    header=np.frombuffer(json.dumps(header).encode(), np.uint8),
-                    codes=self.codes,
-                    sizes=self.sizes,
-                )
-            os.replace(aside, path)
-        except OSError as error:
-            raise InputError(f"the classes cannot be written to {path}: {error.strerror}") from None
-        finally:
-            aside.unlink(missing_ok=True)
+        with written(path, "the classes") as file:
+            np.savez_compressed(
+                file,
+                header=np.frombuffer(json.dumps(header).encode(), np.uint8),
+                codes=self.codes,
+                sizes=self.sizes,
+            )
 
     @staticmethod
     def load(path: str | Path) -> Classes:
@@ -240,14 +234,7 @@ def _encode(tree: Tree, places: dict[Any, int], into: list[int]) -> None:
 
 def check_path(path: Path, *, force: bool) -> None:
     """Refuse to write where something is, or where nothing can be written."""
-    if path.suffix != ".npz":
-        raise InputError(
-            f"a class file ends in .npz, as in {path.name or 'formulas'}.npz; not {path}"
-        )
-    if not path.parent.is_dir():
-        raise InputError(f"the folder {path.parent} of {path} does not exist; make it first")
-    if path.exists() and not force:
-        raise InputError(f"{path} exists; choose another name, or overwrite it with --force")
+    check_new(path, (".npz",), "a class file", force=force)
 
 
 def make_classes(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 import zipfile
 import zlib
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from ..files import written
 from .strategies import Strategy
 
 # A state is written this often, in seconds.
@@ -36,18 +36,9 @@ class State:
         """Keep the state, if the last one is a while old; a crash leaves the old one."""
         if self.path is None or time.monotonic() - self.written < _WRITTEN:
             return
-        aside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
         settings = np.frombuffer(self.settings.encode(), np.uint8)
-        try:
-            with aside.open("wb") as file:
-                np.savez(file, settings=settings, **strategy.state())
-            os.replace(aside, self.path)
-        except OSError as error:
-            raise InputError(
-                f"the state of the search cannot be written to {self.path}: {error.strerror}"
-            ) from None
-        finally:
-            aside.unlink(missing_ok=True)
+        with written(self.path, "the state of the search") as file:
+            np.savez(file, settings=settings, **strategy.state())
         self.written = time.monotonic()
 
     def read(self, strategy: Strategy) -> None:

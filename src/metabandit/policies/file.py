@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError,
 
 from ..errors import InputError
 from ..expressions import names, parse
+from ..files import check_new, written
 from .base import IndexPolicy, Policy
 from .power import FIRST_VALUES, feature, power_tree, powers, weight_names
 from .registry import CATALOGUE
@@ -182,14 +182,8 @@ class PolicyFile(_Model):
     def write(self, path: Path) -> None:
         """Write the file; a crash in the middle leaves the old one, or none."""
         text = json.dumps(self.model_dump(mode="json", exclude_none=True), indent=2) + "\n"
-        aside = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            aside.write_text(text, encoding="utf-8")
-            os.replace(aside, path)
-        except OSError as error:
-            raise InputError(f"the policy cannot be written to {path}: {error.strerror}") from None
-        finally:
-            aside.unlink(missing_ok=True)
+        with written(path, "the policy") as file:
+            file.write(text.encode())
 
 
 def _explain(error: ValidationError) -> str:
@@ -238,15 +232,6 @@ def check_target(path: object, *, resume: bool = False, force: bool = False) -> 
     """The path of a policy file to write; refused where something is, or nothing can be written."""
     if not isinstance(path, (str, Path)):
         raise InputError(f"a policy file is named by a text or a Path, not {path!r}")
-    out = Path(path)
-    if out.suffix != ".json":
-        raise InputError(
-            f"a policy file ends in .json, as in {out.name or 'policy'}.json; not {out}"
-        )
     if resume and force:
         raise InputError("--resume goes on with a run and --force begins it anew; give one of them")
-    if not out.parent.is_dir():
-        raise InputError(f"the folder {out.parent} of {out} does not exist; make it first")
-    if out.exists() and not (resume or force):
-        raise InputError(f"{out} exists; choose another name, or overwrite it with --force")
-    return out
+    return check_new(path, (".json",), "a policy file", force=resume or force)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, nearest
+from ..files import check_new, written
 from ..priors import Bernoulli, Prior, check_prior
 from ..settings import check_horizon, check_whole
 from .base import ByCounts, Plan, Policy, Progress, decide_by
@@ -113,14 +114,10 @@ def _check_start(start: str, arms: int, horizon: int) -> None:
 
 def check_target(path: str | Path) -> Path:
     """A path that a policy can be saved to: nothing is overwritten."""
-    path = Path(path)
-    if path.suffix != ".npz":
-        raise InputError(f"the optimal policy is saved to a file ending in .npz, not {path}")
-    if path.exists():
+    if Path(path).exists():
+        # There is no --force here: half a minute's work is not written over.
         raise InputError(f"the file {path} exists already; remove it or choose another name")
-    if not path.parent.is_dir():
-        raise InputError(f"the folder {path.parent} does not exist")
-    return path
+    return check_new(path, (".npz",), "the file of an optimal policy")
 
 
 def _check_two_arms(prior: Prior) -> Bernoulli:
@@ -217,10 +214,9 @@ class OptimalPolicy(Policy):
     def save(self, path: str | Path) -> Path:
         """Write the policy to a file ending in .npz, which `policy` and the command line read."""
         path = check_target(path)
-        unfinished = path.with_suffix(".unfinished.npz")
-        try:
+        with written(path, "the policy") as file:
             np.savez_compressed(
-                unfinished,
+                file,
                 format=_FORMAT,
                 horizon=self.horizon,
                 start=self.start,
@@ -230,9 +226,6 @@ class OptimalPolicy(Policy):
                 regret=self.regret,
                 cuts=self.cuts,
             )
-            unfinished.replace(path)
-        except OSError as error:
-            raise InputError(f"the file {path} cannot be written: {error}") from None
         return path
 
     @classmethod

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..experiments.records import Records, is_reproduction
+from ..files import check_new, written
 from .content import Report
 
 
@@ -53,37 +54,20 @@ def _read(path: Path) -> dict[str, Any]:
     return value
 
 
-def _check(path: Path, suffixes: Sequence[str], what: str, *, force: bool) -> Path:
-    if path.suffix not in suffixes:
-        raise InputError(f"{what} ends in {' or '.join(suffixes)}, not {path}")
-    if not path.parent.is_dir():
-        raise InputError(f"the folder {path.parent} of {path} does not exist; make it first")
-    if path.exists() and not force:
-        raise InputError(f"{path} exists; choose another name, or overwrite it with --force")
-    return path
-
-
 def check_targets(
     out: Path | None, tables: Path | None, figures: Path | None, *, force: bool
 ) -> None:
     """Refuse what cannot be written, before anything is drawn."""
     if out is not None:
-        _check(out, (".html", ".md"), "a report", force=force)
+        check_new(out, (".html", ".md"), "a report", force=force)
     for folder in (tables, figures):
         if folder is not None and folder.exists() and not folder.is_dir():
             raise InputError(f"{folder} is no folder")
 
 
 def _write(path: Path, text: str) -> None:
-    """A crash in the middle leaves the old file, or none."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        aside.write_text(text, encoding="utf-8")
-        os.replace(aside, path)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from None
-    finally:
-        aside.unlink(missing_ok=True)
+    with written(path, "the report") as file:
+        file.write(text.encode())
 
 
 def write_report(
@@ -114,7 +98,7 @@ def write_report(
     target = None if out is None else Path(out)
     places = [None if folder is None else Path(folder) for folder in (tables, figures)]
     check_targets(target, *places, force=force)
-    written = []
+    done = []
     for folder in places:
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
@@ -123,18 +107,18 @@ def write_report(
             for suffix, render in ((".md", markdown), (".tex", latex)):
                 path = places[0] / f"{table.id}{suffix}"
                 _write(path, render(table))
-                written.append(path)
+                done.append(path)
     pictures = {}
     if places[1] is not None:
         for figure in report.figures():
             for name in formats:
                 path = places[1] / f"{figure.id}.{name}"
                 save(figure, path)
-                written.append(path)
+                done.append(path)
                 if target is not None:
                     pictures[figure.id] = Path(os.path.relpath(path, target.parent)).as_posix()
     if target is not None:
         text = page(report, progress) if target.suffix == ".html" else as_markdown(report, pictures)
         _write(target, text)
-        written.insert(0, target)
-    return written
+        done.insert(0, target)
+    return done

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
 from ..families import Array
+from ..files import check_new, written
 from .content import Figure
 
 # Text and axes; a page puts its own colour there.
@@ -72,29 +72,19 @@ def svg(figure: Figure) -> str:
 
 def save(figure: Figure, path: Path) -> None:
     """Write the picture to a .svg, .png or .pdf file."""
-    try:
-        if path.suffix == ".svg":
-            text = svg(figure).replace(INK, "#222222")
-            # Pages may be dark where the file is shown, so it brings its own background.
-            head, rest = text.split("<defs>", 1)
-            white = '<rect width="100%" height="100%" fill="#ffffff"/>\n <defs>'
-            path.write_text(head + white + rest, encoding="utf-8")
-        else:
-            _render(figure, path, path.suffix[1:])
-    except OSError as error:
-        raise InputError(f"the picture cannot be written to {path}: {error.strerror}") from None
+    with written(path, "the picture") as file:
+        if path.suffix != ".svg":
+            _render(figure, file, path.suffix[1:])
+            return
+        # Pages may be dark where the file is shown, so it brings its own background.
+        head, rest = svg(figure).replace(INK, "#222222").split("<defs>", 1)
+        white = '<rect width="100%" height="100%" fill="#ffffff"/>\n <defs>'
+        file.write((head + white + rest).encode())
 
 
 def check_picture(path: str | Path, *, force: bool) -> Path:
     """The path of a picture to draw; refused where something is, or nothing can be written."""
-    target = Path(path)
-    if target.suffix not in FORMATS:
-        raise InputError(f"a picture ends in .svg, .png or .pdf, not {target}")
-    if not target.parent.is_dir():
-        raise InputError(f"the folder {target.parent} of {target} does not exist; make it first")
-    if target.exists() and not force:
-        raise InputError(f"{target} exists; choose another name, or overwrite it with --force")
-    return target
+    return check_new(path, FORMATS, "a picture", force=force)
 
 
 def _axes(width: float = 6.2, height: float = 4.4, **options: Any) -> tuple[Any, Any]:

@@ -1,0 +1,38 @@
+"""Files that are written whole or not at all, and never over others by accident."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from .errors import InputError
+
+
+def check_new(path: str | Path, suffixes: Sequence[str], what: str, *, force: bool = False) -> Path:
+    """The path of a file to write; refused where something is, or where nothing can be written."""
+    target = Path(path)
+    if target.suffix not in suffixes:
+        example = f"{target.stem or 'name'}{suffixes[0]}"
+        raise InputError(f"{what} ends in {' or '.join(suffixes)}, as in {example}; not {target}")
+    if not target.parent.is_dir():
+        raise InputError(f"the folder {target.parent} of {target} does not exist; make it first")
+    if target.exists() and not force:
+        raise InputError(f"{target} exists; choose another name, or overwrite it with --force")
+    return target
+
+
+@contextmanager
+def written(path: Path, what: str) -> Iterator[IO[bytes]]:
+    """A file to write to that takes its place in the end: a crash leaves the old one, or none."""
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with aside.open("wb") as file:
+            yield file
+        os.replace(aside, path)
+    except OSError as error:
+        raise InputError(f"{what} cannot be written to {path}: {error.strerror}") from None
+    finally:
+        aside.unlink(missing_ok=True)
