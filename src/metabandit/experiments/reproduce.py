@@ -13,6 +13,8 @@ from .records import Records
 from .scales import SCALES
 
 RECORDS = "records.jsonl"
+# A folder for what is half done.
+UNFINISHED = ".unfinished"
 
 
 def reproduce(
@@ -40,18 +42,16 @@ def reproduce(
     seed = check_whole(seed, "the seed", 0, most=2**62)
     threads = check_threads(threads)
     folder = Path(out)
-    work = folder / "work"
-    try:
-        work.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"the folder {folder} cannot be made: {error.strerror}") from None
+    _make(folder)
     # What is heavy is loaded only now that everything was checked.
     from ..learning.aim import silent, versions
     from .work import Workshop
 
     todo = pieces(part, SCALES[scale], seed)
     records = Records.open(folder / RECORDS, scale, seed)
+    work = folder / UNFINISHED
     try:
+        work.mkdir(exist_ok=True)
         for piece in todo:
             if piece.id in records and records[piece.id]["settings"] != piece.settings:
                 raise InputError(
@@ -93,3 +93,17 @@ def reproduce(
     finally:
         records.close()
     return records
+
+
+def _make(folder: Path) -> None:
+    """Make the folder of a reproduction, or see that it is one."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        others = [item for item in folder.iterdir() if item.name != RECORDS]
+    except OSError as error:
+        raise InputError(f"the folder {folder} cannot be made: {error.strerror}") from None
+    if others and not (folder / RECORDS).exists():
+        raise InputError(
+            f"the folder {folder} holds other files, {others[0].name} among them; a reproduction needs a "
+            f"folder of its own (--out)"
+        )

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # Classes stay in the screening unless they are so many standard errors worse than the best rival.
 _SURE = 4.0
+# Episodes of a rival that has no exact regret.
+_EPISODES = 100_000
 
 Report = Callable[[float, str], None]
 
@@ -31,13 +33,16 @@ def better(shop: Workshop, settings: Mapping[str, Any], name: str, report: Repor
     batch = shop.batch(settings, problems)
     rivals = [policy(text) for text in settings["rivals"]]
     if exact.cost(problems, horizon) < 1.0:
-        playable = [
-            item
+        options: dict[str, Any] = {"threads": shop.threads, "floor": False}
+        results = [
+            evaluate(item, problems, horizon, episodes=_EPISODES, seed=settings["seed"], **options)[
+                0
+            ]
+            if exact.obstacle(problems, [(item, item.plan(problems, horizon))], horizon)
+            else evaluate(item, problems, horizon, method="exact", **options)[0]
             for item in rivals
-            if exact.obstacle(problems, [(item, item.plan(problems, horizon))], horizon) is None
         ]
-        known = evaluate(playable, problems, horizon, method="exact", floor=False)
-        best = known.ranking()[0]
+        best = min(results, key=lambda item: item.mean_regret)
         points = np.unique(np.geomspace(10, horizon, 8).round().astype(int)).tolist()
         limits = np.full(batch.count, best.mean_regret)
         everything = np.arange(batch.count)
@@ -78,12 +83,12 @@ def _screen(
     episodes = batch.simulation(runs=1, seed=settings["seed"])
     level = episodes.play_other(rival, rounds[-1])
     left = np.arange(batch.count)
-    mean = error = alike = np.zeros(0)
+    mean = error = np.zeros(0)
     for place, count in enumerate(rounds):
         report(place / len(rounds), f"{len(left):,} classes on {count:,} problems")
-        mean, error, alike = _against(episodes, left, level[:count])
+        mean, error = _against(episodes, left, level[:count])
         stay = mean < _SURE * error
-        left, mean, error, alike = left[stay], mean[stay], error[stay], alike[stay]
+        left, mean, error = left[stay], mean[stay], error[stay]
     better = mean < 0.0
     return {
         "method": "monte-carlo",
@@ -91,17 +96,15 @@ def _screen(
         "rival_regret": best.mean_regret,
         "classes": int(better.sum()),
         "surely": int((mean < -1.96 * error).sum()),
-        "strategies": len(np.unique(alike[better])),
+        # With the same luck, classes that play alike have the same mean to the last bit.
+        "strategies": len(np.unique(mean[better])),
         "problems": rounds[-1],
     }
 
 
-def _against(
-    episodes: Any, which: npt.NDArray[np.int64], level: Array
-) -> tuple[Array, Array, Array]:
-    """Regret of classes minus the rival's: mean, standard error; and a sum that shows who plays alike."""
+def _against(episodes: Any, which: npt.NDArray[np.int64], level: Array) -> tuple[Array, Array]:
+    """Regret of classes minus the rival's: mean and standard error."""
     mean, error = np.empty(len(which)), np.empty(len(which))
-    alike = np.empty(len(which))
     # In parts, so that single regrets need little room.
     step = max(1, 20_000_000 // len(level))
     for first in range(0, len(which), step):
@@ -110,10 +113,9 @@ def _against(
         with np.errstate(invalid="ignore"):
             mean[part] = apart.mean(axis=1)
             error[part] = apart.std(axis=1, ddof=1) / np.sqrt(len(level))
-        alike[part] = mean[part]
     # Classes that cannot be played have no mean.
     playable = np.isfinite(mean)
-    return np.where(playable, mean, np.inf), np.where(playable, error, 0.0), alike
+    return np.where(playable, mean, np.inf), np.where(playable, error, 0.0)
 
 
 def sooner(shop: Workshop, settings: Mapping[str, Any], name: str, report: Report) -> Any:
@@ -121,7 +123,9 @@ def sooner(shop: Workshop, settings: Mapping[str, Any], name: str, report: Repor
     problems = prior(PRIORS["bernoulli"], arms=2)
     batch = shop.batch(settings, problems)
     rng = np.random.default_rng(settings["seed"])
-    some = rng.choice(batch.count, min(settings["sample"], batch.count), replace=False)
+    # Enough that every thread has several shares of the work.
+    count = min(max(settings["sample"], 256 * shop.threads), batch.count)
+    some = rng.choice(batch.count, count, replace=False)
     episodes = batch.simulation(runs=settings["runs"], seed=settings["seed"])
     episodes.play(some[:1], 0, 1)
     begun = time.monotonic()

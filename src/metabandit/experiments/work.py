@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import InputError
 from ..evaluation import Evaluation, evaluate, exact, recount
 from ..evaluation.batch import Batch
 from ..formulas import search
@@ -49,13 +50,28 @@ class Workshop:
     def do(self, piece: Piece, report: Report) -> tuple[dict[str, Any], float]:
         """The result of a piece, and the seconds it took, also in runs that were stopped."""
         begun = time.monotonic()
-        result: dict[str, Any] = KINDS[piece.kind](self, piece.settings, piece.id, report)
+        half = [path for path in self._half_done(piece.id) if path.exists()]
+        try:
+            result: dict[str, Any] = KINDS[piece.kind](self, piece.settings, piece.id, report)
+        except InputError as error:
+            if not half:
+                raise
+            # Made by another version, say, or damaged by a crash: nothing but time is lost.
+            self.announce(f"{piece.id} was half done and begins anew: {error}")
+            for path in half:
+                path.unlink(missing_ok=True)
+            result = KINDS[piece.kind](self, piece.settings, piece.id, report)
         seconds = time.monotonic() - begun
         return result, float(result.pop("seconds", seconds))
 
     def half_done(self, name: str) -> Path:
         """The policy file of a piece that is being worked on."""
         return self.folder / f"{name.replace('/', '-')}.json"
+
+    def _half_done(self, name: str) -> list[Path]:
+        """All files of such a piece."""
+        out = self.half_done(name)
+        return [out, trace_path(out), state_path(out)]
 
     def policy(self, given: Mapping[str, Any]) -> Policy:
         """A policy as settings name it: as text, or as what a piece found."""
@@ -70,7 +86,7 @@ class Workshop:
         found = self.records.result(given["of"])
         if "place" in given:
             return policy(found["ranking"][given["place"]]["formula"], start="each-once")
-        return PolicyFile.model_validate(found["file"]).policy.policy(found["label"])
+        return PolicyFile.model_validate(found["file"], strict=False).policy.policy(found["label"])
 
     def classes(self, length: int) -> Classes:
         """All formulas up to a length, sorted into classes once."""
@@ -138,8 +154,6 @@ def _learn(shop: Workshop, settings: Mapping[str, Any], name: str, report: Repor
         ),
         announce=shop.announce,
     )
-    if found.stopped == "interrupted":
-        raise KeyboardInterrupt
     values = [record["best"] for record in found.trace]
     improvements = []
     if settings["improvements"]:
@@ -192,8 +206,6 @@ def _search(shop: Workshop, settings: Mapping[str, Any], name: str, report: Repo
         progress=report,
         announce=shop.announce,
     )
-    if found.stopped == "interrupted":
-        raise KeyboardInterrupt
     out.unlink()
     shown = found.to_dict()
     return {
@@ -203,6 +215,7 @@ def _search(shop: Workshop, settings: Mapping[str, Any], name: str, report: Repo
         "classes": found.classes,
         "ranking": shown["ranking"][:10],
         "best_of_length": shown["best_of_length"],
+        "seconds": found.seconds,
     }
 
 

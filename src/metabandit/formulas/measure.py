@@ -13,7 +13,7 @@ from ..evaluation.propagation import LONG
 from ..families import Array
 from ..learning.aim import Aim, stream
 from ..priors import Bernoulli
-from .strategies import SPEED
+from .strategies import CORES, SPEED
 
 Ints = npt.NDArray[np.int64]
 # Classes, best first: numbers, values of the objective, mean regrets, their standard errors.
@@ -43,7 +43,7 @@ def measure_classes(
         if seconds > _PATIENCE:
             announce(f"measuring the {len(which):,} best anew, {how} ...")
 
-    seconds = len(which) * exact.cost(aim.prior, aim.horizon) / aim.threads
+    seconds = len(which) * exact.cost(aim.prior, aim.horizon) / CORES
     known = type(aim.prior) is Bernoulli and aim.prior.arms == 2 and aim.horizon <= LONG
     if known and aim.objective.name == "regret" and seconds <= _EXACT_SECONDS * effort:
         tell(seconds, "exactly")

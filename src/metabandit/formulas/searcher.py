@@ -92,7 +92,7 @@ def search(
     resume: go on with the search whose state is there; force: overwrite what is there
     progress: called with the share that is done and what is going on; announce: called with messages
 
-    Ctrl-C ends the search with the best so far.
+    Ctrl-C ends the search with the best so far, if it is to be measured; with `out` it can go on later.
 
     >>> import metabandit as mb
     >>> found = mb.search(mb.Bernoulli(arms=2), horizon=10, length=4, start="each-once")
@@ -165,14 +165,25 @@ def search(
     state = State(settings, path)
     if resume:
         state.read(way)
-    stopped = _run(way, state, began, time_limit, progress, announce)
+    earlier = way.now_seconds
+    try:
+        stopped = _run(way, state, began, time_limit, progress)
+    except KeyboardInterrupt:
+        state.write(way, at_once=True)
+        if not measured or not len(way.found()):
+            raise
+        announce("stopped: measuring the best so far")
+        stopped = "interrupted"
     ranking = measure_classes(aim, batch, way.found(), announce, effort=effort)
     found = _finish(
-        aim, way, known, ranking, begin, top, refine, stopped, began, announce, measured=measured
+        aim, way, known, ranking, begin, top, refine, stopped, announce, measured=measured
     )
+    # What was done before a break counts too.
+    found = replace(found, seconds=earlier + time.monotonic() - began)
     if target is not None:
         found.file.write(target)
-    state.remove()
+    if stopped == "finished":
+        state.remove()
     return found
 
 
@@ -240,24 +251,20 @@ def _run(
     began: float,
     limit: float | None,
     progress: Callable[[float, str], None] | None,
-    announce: Callable[[str], None],
 ) -> str:
-    """Step by step to the end, or until something stops it."""
-    try:
-        while True:
-            if progress is not None:
-                progress(way.share, way.doing)
-            way.share = way.step()
-            if way.share >= 1.0:
-                return "finished"
-            state.write(way)
-            if limit is not None and time.monotonic() - began > limit:
-                return "time limit"
-    except KeyboardInterrupt:
-        if not len(way.found()):
-            raise
-        announce("stopped: measuring the best so far")
-        return "interrupted"
+    """Step by step to the end, or until the time is over."""
+    earlier = way.now_seconds
+    while True:
+        if progress is not None:
+            progress(way.share, way.doing)
+        way.share = way.step()
+        taken = time.monotonic() - began
+        way.now_seconds = earlier + taken
+        if way.share >= 1.0:
+            return "finished"
+        state.write(way)
+        if limit is not None and taken > limit:
+            return "time limit"
 
 
 def _finish(
@@ -269,7 +276,6 @@ def _finish(
     top: int,
     refine: int,
     stopped: str,
-    began: float,
     announce: Callable[[str], None],
     *,
     measured: bool,
@@ -304,7 +310,7 @@ def _finish(
     worth: Measurement | None = None
     if entries[0].refined is not None:
         worth = entries[0].refined.before
-    elif measured:
+    elif measured or freed:
         worth = measure(aim, best.policy(best.expression), announce)
     for item in freed:
         if worth is None or item.measurement.objective < worth.objective:
@@ -336,5 +342,5 @@ def _finish(
         strategy=way.name,
         classes=len(known),
         stopped=stopped,
-        seconds=time.monotonic() - began,
+        seconds=way.now_seconds,
     )

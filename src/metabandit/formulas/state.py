@@ -32,9 +32,10 @@ class State:
         self.path = path
         self.written = time.monotonic()
 
-    def write(self, strategy: Strategy) -> None:
+    def write(self, strategy: Strategy, *, at_once: bool = False) -> None:
         """Keep the state, if the last one is a while old; a crash leaves the old one."""
-        if self.path is None or time.monotonic() - self.written < _WRITTEN:
+        recent = time.monotonic() - self.written < _WRITTEN
+        if self.path is None or (recent and not at_once):
             return
         settings = np.frombuffer(self.settings.encode(), np.uint8)
         with written(self.path, "the state of the search") as file:

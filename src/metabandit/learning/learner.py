@@ -148,7 +148,7 @@ def learn(
     force: overwrite what is there
     progress: called after each generation; announce: called with messages
 
-    Ctrl-C ends the search with the best so far.
+    Ctrl-C ends the search with the best so far, if it is to be measured; with `out` it can go on later.
 
     >>> import metabandit as mb
     >>> learned = mb.learn("r + a/(n + b)", mb.Bernoulli(arms=2), horizon=20, effort=0.2)
@@ -188,7 +188,7 @@ def learn(
                     progress(generation)
             stopped = search.stopped
         except KeyboardInterrupt:
-            if not search.generation:
+            if not search.generation or not measured:
                 raise
             stopped = "interrupted"
             announce(

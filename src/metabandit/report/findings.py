@@ -100,7 +100,7 @@ class Findings:
         found = self.records.result(item.source or "")
         if item.place is not None:
             return policy(found["ranking"][item.place]["formula"])
-        return PolicyFile.model_validate(found["file"]).policy.policy(self.name(item))
+        return PolicyFile.model_validate(found["file"], strict=False).policy.policy(self.name(item))
 
     def compare(self, item: Candidate, family: str, horizon: int) -> Comparison | None:
         """Ours beside the paper's, if it was tested."""

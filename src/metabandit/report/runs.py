@@ -143,7 +143,10 @@ def _maps(value: Mapping[str, Any], prefix: str) -> list[Section]:
     )
     origin = file.learned
     assert origin is not None
-    known = read_prior(origin.prior, arms=origin.arms) if "path" not in origin.prior else None
+    try:
+        known = read_prior(origin.prior, arms=origin.arms)
+    except InputError:  # a person's own prior, or a file that is not here
+        return []
     made, rival = file.policy.policy("learned"), policy("ucb1-tuned")
     if type(known) is not Bernoulli or known.arms != 2 or origin.horizon < 4:
         return []

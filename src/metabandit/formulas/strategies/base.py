@@ -44,6 +44,7 @@ class Strategy(ABC):
         self.top = min(top, batch.count)
         self.seed = seed
         self.share = 0.0
+        self.now_seconds = 0.0
 
     @staticmethod
     def obstacle(aim: Aim) -> str | None:

@@ -14,6 +14,7 @@ from ...families import Array
 from ...learning.aim import Aim
 from ...priors import Bernoulli
 from .base import OF_EACH_LENGTH, Ints, Strategy
+from .halving import CORES
 
 # At most so many classes are looked at for each that is wanted: many may play alike.
 _MOST_ALIKE = 100
@@ -56,7 +57,7 @@ class Exact(Strategy):
     def seconds(batch: Batch) -> float:
         """About how long it takes."""
         all_of_them = batch.count * exact.cost(batch.prior, max(12, batch.horizon // 5))
-        return (all_of_them + 3000 * exact.cost(batch.prior, batch.horizon)) / batch.threads
+        return (all_of_them + 3000 * exact.cost(batch.prior, batch.horizon)) / CORES
 
     def step(self) -> float:
         count = self.batch.count

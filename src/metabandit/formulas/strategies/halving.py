@@ -11,8 +11,10 @@ from ...evaluation.batch import Batch
 from ...families import Array
 from .base import Ints, Strategy
 
-# Plays times arms that a core simulates in a second: to plan with.
+# To plan with: plays times arms that a core simulates in a second, and cores. What is planned must not
+# depend on the machine, or the result would.
 SPEED = 2e8
+CORES = 2
 
 
 class Halving(Strategy):
@@ -53,7 +55,7 @@ class Halving(Strategy):
         """About how long it takes."""
         rounds = cls._rounds(batch.count, 2 * top, episodes)
         work = rounds * batch.count * episodes * batch.horizon * batch.prior.arms
-        return work / SPEED / batch.threads
+        return work / SPEED / CORES
 
     def step(self) -> float:
         new = max(1, (self.first << self.now_round) // self.runs)
