@@ -17,7 +17,7 @@ import metabandit as mb
 from metabandit.experiments import paper, plan, records, screening, work
 from metabandit.experiments.plan import PARTS, candidates, pieces
 from metabandit.experiments.records import Records
-from metabandit.experiments.reproduce import RECORDS, reproduce
+from metabandit.experiments.reproduce import RECORDS, UNFINISHED, reproduce
 from metabandit.experiments.scales import SCALES, Scale
 
 TINY = Scale(
@@ -240,7 +240,7 @@ def test_nothing_is_done_twice(tmp_path, monkeypatch):
     again = reproduce("curves", scale="tiny", out=tmp_path, seed=3)
     assert dict(again) == dict(first)
     assert (tmp_path / RECORDS).read_bytes() == before
-    assert not (tmp_path / "work").exists()
+    assert not (tmp_path / UNFINISHED).exists()
 
 
 def test_records_of_another_run_are_left_alone(tmp_path, monkeypatch):
@@ -256,6 +256,11 @@ def test_records_of_another_run_are_left_alone(tmp_path, monkeypatch):
     with pytest.raises(mb.InputError, match="other settings"):
         reproduce("curves", scale="tiny", out=tmp_path)
     assert path.read_bytes() == before
+    for foreign in ('{"a": 1}\n{"b": 2}', '{"precious": 1}'):
+        path.write_text(foreign)
+        with pytest.raises(mb.InputError, match=r"does not hold the records|damaged"):
+            reproduce("curves", scale="tiny", out=tmp_path)
+        assert path.read_text() == foreign
     path.write_text('{"format": "something else"}\n')
     with pytest.raises(mb.InputError, match="does not hold the records"):
         reproduce("curves", scale="tiny", out=tmp_path)
@@ -266,12 +271,110 @@ def test_records_of_another_run_are_left_alone(tmp_path, monkeypatch):
         Records.read(path)
 
 
+def line(name, result):
+    return {
+        "id": name,
+        "kind": "test",
+        "settings": {},
+        "threads": 1,
+        "versions": {},
+        "seconds": 1.0,
+        "result": result,
+    }
+
+
+def test_a_folder_with_other_files_is_left_alone(tmp_path):
+    (tmp_path / "report.html").write_text("precious")
+    with pytest.raises(mb.InputError, match=r"holds other files, report\.html"):
+        reproduce("curves", out=tmp_path)
+    assert [item.name for item in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_half_done_piece_that_cannot_be_gone_on_with_begins_anew(tmp_path, monkeypatch):
+    monkeypatch.setitem(SCALES, "tiny", TINY)
+    whole = reproduce("curves", scale="tiny", out=tmp_path / "whole")
+    half = tmp_path / "half" / UNFINISHED
+    half.mkdir(parents=True)
+    Records.open(tmp_path / "half" / RECORDS, "tiny", 0).close()
+    (half / "learn-power-1-100.trace.jsonl").write_text("")
+    (half / "learn-power-1-1000.trace.jsonl").write_text('{"trace": 1, "settings": {}}\n')
+    said = []
+    again = reproduce("curves", scale="tiny", out=tmp_path / "half", announce=said.append)
+    assert [item.partition(" ")[0] for item in said] == ["learn/power-1/100", "learn/power-1/1000"]
+    assert [again.result(name) for name in again] == [whole.result(name) for name in whole]
+
+
+@pytest.mark.parametrize("kind", ["learn", "search"])
+def test_a_person_can_stop_a_piece_and_go_on(kind, shop, monkeypatch):
+    settings = {
+        "learn": {
+            "space": "ucb1",
+            "horizon": 20,
+            "protocol": "paper:problems=20,runs=5",
+            "generations": 6,
+            "effort": 1.0,
+            "improvements": False,
+            "seed": 2,
+        },
+        "search": {
+            "length": 4,
+            "horizon": 20,
+            "strategy": "halving",
+            "pulls": 1000,
+            "start": "each-once",
+            "top": 5,
+            "effort": 1.0,
+            "refine": 1,
+            "seed": 2,
+        },
+    }[kind]
+    piece = plan.Piece("x/y", kind, settings, frozenset())
+    whole, _ = shop.do(piece, quietly)
+    calls = 0
+
+    def stop(share, doing):
+        nonlocal calls
+        calls += 1
+        if calls == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        shop.do(piece, stop)
+    assert list(shop.folder.iterdir())
+    again, _ = shop.do(piece, quietly)
+    assert not list(shop.folder.iterdir())
+    assert again == whole
+    # What was found can be played, refined numbers and all.
+    shop.records.lines["x/y"] = {"result": again}
+    shop.policy({"of": "x/y"}).check(mb.Bernoulli(arms=2), 20)
+
+
+def test_plans_do_not_depend_on_the_machine(tmp_path):
+    settings = {
+        "length": 3,
+        "horizon": 500,
+        "strategy": "auto",
+        "pulls": 1000,
+        "start": "prior-counts",
+        "top": 5,
+        "effort": 0.001,
+        "refine": 0,
+        "seed": 2,
+    }
+    piece = plan.Piece("x", "search", settings, frozenset())
+    found = []
+    for threads in (1, 2, 5):
+        shop = work.Workshop(Records("tiny", 0), tmp_path, threads, lambda message: None)
+        found.append(shop.do(piece, quietly)[0])
+    assert found[0] == found[1] == found[2]
+
+
 def test_one_writer_at_a_time(tmp_path):
     path = tmp_path / RECORDS
     held = Records.open(path, "quick", 0)
     with pytest.raises(mb.InputError, match="another run is writing"):
         Records.open(path, "quick", 0)
-    held.add({"id": "a", "settings": {}, "result": {"x": 1}})
+    held.add(line("a", {"x": 1}))
     held.close()
     assert Records.open(path, "quick", 0).result("a") == {"x": 1}
 
@@ -280,12 +383,12 @@ def test_half_a_line_is_dropped(tmp_path):
     path = tmp_path / RECORDS
     held = Records.open(path, "quick", 0)
     for name in "ab":
-        held.add({"id": name, "settings": {}, "result": {}})
+        held.add(line(name, {}))
     held.close()
     path.write_bytes(path.read_bytes()[:-7])
     assert list(Records.read(path)) == ["a"]
     held = Records.open(path, "quick", 0)
-    held.add({"id": "c", "settings": {}, "result": {}})
+    held.add(line("c", {}))
     held.close()
     assert list(Records.read(path)) == ["a", "c"]
     assert records.is_reproduction(json.loads(path.read_bytes().splitlines()[0]))
@@ -308,18 +411,23 @@ def test_what_cannot_be_reproduced_is_refused(options, message, tmp_path):
 
 
 def test_a_killed_run_goes_on_to_the_same_records(tmp_path):
-    """The real command, killed several times in the middle of pieces."""
+    """The real command, killed in the middle of two pieces."""
     command = [sys.executable, "-m", "metabandit", "reproduce", "curves", "--scale", "quick"]
     whole = subprocess.run([*command, "--out", "whole"], cwd=tmp_path, capture_output=True)
     assert whole.returncode == 0, whole.stderr
     path = tmp_path / "broken" / RECORDS
-    for rest in (2.5, 4.0, 5.5):
+    for horizon in (100, 1000):
         run = subprocess.Popen(
             [*command, "--out", "broken"], cwd=tmp_path, stdout=subprocess.DEVNULL
         )
-        time.sleep(rest)
+        trace = path.parent / UNFINISHED / f"learn-power-1-{horizon}.trace.jsonl"
+        # Its settings and two generations at least.
+        while not trace.exists() or trace.read_bytes().count(b"\n") < 3:
+            assert run.poll() is None
+            time.sleep(0.005)
         os.kill(run.pid, signal.SIGKILL)
         run.wait()
+        assert f"learn/power-1/{horizon}" not in Records.read(path)
     end = subprocess.run([*command, "--out", "broken"], cwd=tmp_path, capture_output=True)
     assert end.returncode == 0, end.stderr
     lines = [(tmp_path / name / RECORDS).read_text().splitlines() for name in ("whole", "broken")]

@@ -7,20 +7,22 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import metabandit as mb
-from metabandit.experiments import paper
-from metabandit.experiments.plan import candidates
+from metabandit.experiments import PARTS, SCALES, paper
+from metabandit.experiments.plan import candidates, pieces
 from metabandit.experiments.records import Records
 from metabandit.report import load_report, write_report
 from metabandit.report.content import Cell, Figure, Report, Section, Table, percent, significant
-from metabandit.report.drawing import COLOURS, INK, check_picture
+from metabandit.report.drawing import COLOURS, INK, Line, check_picture, curves
 from metabandit.report.findings import Findings, judge
 from metabandit.report.maps import indices
+from metabandit.report.reproduction import reproduction_report
 from metabandit.report.writing import as_markdown, latex, markdown
 
 ROOT = Path(__file__).parent.parent
@@ -84,13 +86,23 @@ def test_every_cell_of_the_tables_is_there(reproduction):
     tables = {table.id: table for table in reproduction.tables()}
     for family in paper.FAMILIES:
         overview = tables[f"table1-{family}"]
-        cells = [cell.text for row in overview.rows for cell in row]
         for row in paper.table1():
-            for horizon in paper.HORIZONS:
-                assert any(f"({row.regret[family, horizon]:g})" in cell for cell in cells)
-    wins = [cell.text for row in tables["table2-wins"].rows for cell in row]
-    for share in paper.table2().values():
-        assert f"{share:.1f} %" in wins
+            training = str(row.training or "")
+            shown = [
+                cells
+                for cells in overview.rows
+                if cells[0].text.partition(",")[0] == row.policy and cells[1].text == training
+            ]
+            assert shown, row
+            for column, horizon in enumerate(paper.HORIZONS, 2):
+                wanted = f"({row.regret[family, horizon]:g})"
+                assert any(wanted in cells[column].text for cells in shown), (row, horizon)
+    wins = tables["table2-wins"]
+    for (policy, horizon), share in paper.table2().items():
+        column = wins.columns.index(f"T = {horizon}") + 1
+        shown = [row for row in wins.rows if row[0].text.startswith(f"{policy},")]
+        assert shown
+        assert {row[column].text for row in shown} == {f"{share:.1f} %"}
 
 
 def test_figures_of_the_report_are_those_of_the_records(reproduction):
@@ -144,7 +156,7 @@ def test_percentages():
     assert percent(None).text == ""
 
 
-def test_latex_of_all_tables_is_compiled_without_a_gap(reproduction):
+def test_latex_of_all_tables_has_all_cells(reproduction):
     """Every row has as many cells as there are columns, and nothing is left that LaTeX cannot read."""
     for table in reproduction.tables():
         for row in table.rows:
@@ -154,11 +166,28 @@ def test_latex_of_all_tables_is_compiled_without_a_gap(reproduction):
         )
 
 
+@pytest.mark.parametrize("part", PARTS)
+def test_a_report_of_each_part(part, tmp_path):
+    """What was not done is left out, and nothing is empty."""
+    whole = Records.read(RECORDS)
+    some = Records(whole.scale, whole.seed)
+    for piece in pieces(part, SCALES[whole.scale], whole.seed):
+        some.lines[piece.id] = whole[piece.id]
+    report = reproduction_report(some)
+    assert f"reproduce {part} " in dict(report.facts)["command"]
+    for table in report.tables():
+        assert table.rows
+        assert any(cell.value is not None for row in table.rows for cell in row[1:]), table.id
+    assert as_markdown(report).startswith("# Reproduction")
+    if part == "table2":
+        assert not any("gaussian" in table.id for table in report.tables())
+
+
 # Pictures ---------------------------------------------------------------------------------------
 
 
 def test_colours_differ_without_colour_vision():
-    """In grey, and as people see who lack one kind of cone (Machado et al. 2009), lines stay apart."""
+    """As people see who lack one kind of cone (Machado et al. 2009), the first six stay apart."""
     lacks = {
         "red": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
         "green": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
@@ -228,7 +257,10 @@ def test_the_page_stands_alone(page, reproduction):
 def test_what_is_written_is_escaped(tmp_path):
     nasty = "<script>alert(1)</script>"
     table = Table("t", nasty, (nasty,), ((Cell(nasty, nasty, note='"' + nasty),),))
-    report = Report(nasty, (nasty,), ((nasty, nasty),), (Section("s", nasty, (nasty,), (table,)),))
+    lines = [Line(nasty + "$x_{$", [1, 2], [1, 2]), Line("_hidden", [1, 2], [2, 3])]
+    figure = Figure("f", nasty, nasty, partial(curves, lines, x=nasty, y=nasty, title=nasty))
+    section = Section("s", nasty, (nasty,), (table,), (figure,))
+    report = Report(nasty, (nasty,), ((nasty, nasty),), (section,))
     write_report(report, tmp_path / "x.html")
     assert nasty not in (tmp_path / "x.html").read_text()
     assert nasty not in as_markdown(report).replace("\\<", "")
@@ -358,7 +390,10 @@ def test_a_report_of_any_run(name, tmp_path):
     report = load_report([path])
     assert wanted <= {part.id for part in [*report.tables(), *report.figures()]}
     write_report(report, tmp_path / "r.html", tables=tmp_path / "t")
-    assert (tmp_path / "r.html").read_text().count("<svg") == len(report.figures())
+    text = (tmp_path / "r.html").read_text()
+    assert text.count("<svg") == len(report.figures())
+    ids = re.findall(r'\bid="([^"]+)"', text)
+    assert len(ids) == len(set(ids))
     assert all((tmp_path / "t" / f"{table.id}.tex").exists() for table in report.tables())
 
 
@@ -387,6 +422,10 @@ def test_several_runs_in_one_report(tmp_path):
         (tmp_path / f"{place}.json").write_text(json.dumps(found))
     shown = load_report([tmp_path / "0.json", tmp_path / "1.json"])
     assert [section.id for section in shown.sections] == ["run1-evaluation", "run2-evaluation"]
+    assert [section.title for section in shown.sections] == [
+        "0: Regret after 10 plays",
+        "1: Regret after 10 plays",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -396,6 +435,10 @@ def test_several_runs_in_one_report(tmp_path):
         ("nonsense", "neither JSON"),
         ("[1]", "no result of a run"),
         ('{"a": 1}', "no result of a run"),
+        ('{"results": 5}', "no result of a run"),
+        ('{"ranking": []}', "no result of a run"),
+        ('{"policies": [], "horizon": 5}', "no result of a run"),
+        ('{"format": "metabandit policy", "learned": {}, "policy": {}}', "not the run"),
     ],
 )
 def test_what_is_no_record_is_refused(content, message, tmp_path):
@@ -405,6 +448,7 @@ def test_what_is_no_record_is_refused(content, message, tmp_path):
     done = metabandit("report", str(path), folder=tmp_path)
     assert done.returncode == 2
     assert message in done.stderr
+    assert "x.json" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "report.html").exists()
 

@@ -32,6 +32,7 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.length: int | None = None
         try:
             self.file: IO[bytes] = path.open("a+b")
         except OSError as error:
@@ -44,14 +45,20 @@ class Journal:
             raise InputError(f"another run is writing {path}; wait for its end") from None
 
     def read(self) -> list[Any]:
-        """The values so far; half a line at the end is dropped. ValueError if one is damaged."""
+        """The values so far; half a line at the end is left out. ValueError if one is damaged."""
         self.file.seek(0)
-        values, length = _whole(self.file.read())
-        self.file.truncate(length)
+        content = self.file.read()
+        values, self.length = _whole(content)
+        if content and not values and not b'{"format": '.startswith(content[:11]):
+            raise ValueError("no line of ours")
         return values
 
     def append(self, value: Any) -> None:
         """Add a value, on disk when this returns."""
+        if self.length is not None:
+            # Only now that the file is known to be ours is half a line dropped.
+            self.file.truncate(self.length)
+            self.length = None
         self.file.write(json.dumps(value).encode() + b"\n")
         self.file.flush()
         os.fsync(self.file.fileno())
@@ -59,6 +66,7 @@ class Journal:
     def clear(self) -> None:
         """Forget all values."""
         self.file.truncate(0)
+        self.length = None
 
     def close(self) -> None:
         """Let others write."""

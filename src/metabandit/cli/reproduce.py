@@ -69,7 +69,7 @@ def reproduce(
                     table.columns,
                     cells,
                     align=table.align,
-                    caption=table.title,
+                    caption=f"{table.title}\n{table.caption}".rstrip(),
                 )
         for text in section.paragraphs:
             typer.echo(f"{text}\n")

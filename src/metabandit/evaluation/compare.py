@@ -202,6 +202,10 @@ def recount(comparison: Comparison, prior: Prior) -> Comparison:
     `TruncatedGaussian(regret="parent")`; the plays must have been kept. There is no curve, only regret
     after all plays, and no simple regret.
     """
+    if comparison.method == EXACT:
+        raise InputError(
+            "regret is counted anew from plays, which exact evaluation has not: simulate"
+        )
     problems = comparison.episodes // comparison.runs
     means = prior.regret_means(montecarlo.draw_problems(prior, comparison.seed, problems))
     gaps = means.max(axis=1, keepdims=True) - means
@@ -217,6 +221,7 @@ def recount(comparison: Comparison, prior: Prior) -> Comparison:
     return replace(
         comparison,
         prior=str(prior),
+        floor=None,
         covariance=covariance,
         evaluations=tuple(
             replace(

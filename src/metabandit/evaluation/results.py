@@ -82,7 +82,7 @@ class Evaluation:
             "mean_regret": self.mean_regret,
             "standard_error": _or_none(self.standard_error),
             "interval": [_or_none(low), _or_none(high)],
-            "simple_regret": self.simple_regret,
+            "simple_regret": _or_none(self.simple_regret),
             "simple_regret_error": _or_none(self.simple_error),
             "plays": [float(value) for value in self.plays],
             "curve": [

@@ -15,6 +15,7 @@ from ..journal import Journal, read_lines
 
 FORMAT = "metabandit reproduction"
 VERSION = 1
+_KEYS = {"id", "kind", "settings", "threads", "versions", "seconds", "result"}
 
 
 def is_reproduction(header: Any) -> bool:
@@ -109,7 +110,7 @@ class Records(Mapping[str, dict[str, Any]]):
         if values[0].get("version") != VERSION:
             raise InputError(f"{path} has version {values[0].get('version')!r}, not {VERSION}")
         for record in values[1:]:
-            if not isinstance(record, dict) or not {"id", "settings", "result"} <= record.keys():
+            if not isinstance(record, dict) or not _KEYS <= record.keys():
                 raise _damaged(path)
             self.lines[record["id"]] = record
 

@@ -23,9 +23,21 @@ def load_report(paths: Sequence[str | Path]) -> Report:
         from .reproduction import reproduction_report
 
         return reproduction_report(Records.read(found[0]))
-    from .runs import run_report
+    from .runs import join, run_report
 
-    return run_report([_read(path) for path in found])
+    made: list[tuple[str, Report]] = []
+    for path in found:
+        value = _read(path)
+        try:
+            made.append((path.stem, run_report(value, f"run{len(made) + 1}")))
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            if isinstance(error, InputError):
+                raise InputError(f"{path}: {error}") from None
+            raise InputError(
+                f"{path} is damaged, or no result of a run; a report is made from what `evaluate`, `learn` or "
+                f"`search` printed with --json, or from the records of `reproduce`"
+            ) from None
+    return join(made)
 
 
 def _holds_records(path: Path) -> bool:
@@ -65,6 +77,19 @@ def check_targets(
             raise InputError(f"{folder} is no folder")
 
 
+def _make(folder: Path, names: Sequence[str], *, force: bool) -> None:
+    """Make a folder; refuse to overwrite what is there by these names."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"the folder {folder} cannot be made: {error.strerror}") from None
+    for path in folder.iterdir():
+        if path.stem in names and not force:
+            raise InputError(
+                f"{path} exists; choose another folder than {folder}, or overwrite it with --force"
+            )
+
+
 def _write(path: Path, text: str) -> None:
     with written(path, "the report") as file:
         file.write(text.encode())
@@ -99,14 +124,16 @@ def write_report(
     places = [None if folder is None else Path(folder) for folder in (tables, figures)]
     check_targets(target, *places, force=force)
     done = []
-    for folder in places:
+    names = [[table.id for table in report.tables()], [figure.id for figure in report.figures()]]
+    for folder, parts in zip(places, names, strict=True):
         if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
+            _make(folder, parts, force=force)
     if places[0] is not None:
         for table in report.tables():
             for suffix, render in ((".md", markdown), (".tex", latex)):
                 path = places[0] / f"{table.id}{suffix}"
-                _write(path, render(table))
+                above = f"{table.caption}\n\n" if table.caption and suffix == ".md" else ""
+                _write(path, above + render(table))
                 done.append(path)
     pictures = {}
     if places[1] is not None:
@@ -115,8 +142,11 @@ def write_report(
                 path = places[1] / f"{figure.id}.{name}"
                 save(figure, path)
                 done.append(path)
-                if target is not None:
-                    pictures[figure.id] = Path(os.path.relpath(path, target.parent)).as_posix()
+            if target is not None:
+                # The first of these that there is.
+                kind = next(item for item in known if item in formats)
+                path = places[1] / f"{figure.id}.{kind}"
+                pictures[figure.id] = f"<{Path(os.path.relpath(path, target.parent)).as_posix()}>"
     if target is not None:
         text = page(report, progress) if target.suffix == ".html" else as_markdown(report, pictures)
         _write(target, text)

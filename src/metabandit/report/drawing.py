@@ -43,6 +43,7 @@ _STYLE: dict[Any, Any] = {
     "legend.fontsize": 9,
     "axes.titlelocation": "left",
     "axes.titlesize": 10,
+    "text.parse_math": False,
 }
 
 
@@ -93,6 +94,12 @@ def _axes(width: float = 6.2, height: float = 4.4, **options: Any) -> tuple[Any,
     return plt.subplots(figsize=(width, height), layout="constrained", **options)
 
 
+def _short(label: str) -> str:
+    """A label that fits; matplotlib leaves out those that begin with _."""
+    label = label if len(label) <= 40 else f"{label[:38]} …"
+    return f" {label}" if label.startswith("_") else label
+
+
 def _logarithmic(axes: Any) -> None:
     """A logarithmic axis with numbers as people write them."""
     axes.set_xscale("log")
@@ -137,7 +144,7 @@ def curves(
             markersize=4,
             markevery=max(1, len(line.x) // 8),
             drawstyle="steps-post" if line.steps else "default",
-            label=line.label,
+            label=_short(line.label),
         )
         if line.half is not None:
             low, high = np.subtract(line.y, line.half), np.add(line.y, line.half)
@@ -214,7 +221,7 @@ def dots(rows: Sequence[Dots], series: Sequence[str], *, x: str, least: float) -
         previous = row.group
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g} %")
-    axes.set_yticks(places, [row.label for row in rows])
+    axes.set_yticks(places, [_short(row.label) for row in rows])
     axes.set_ylim(-0.7, len(rows) - 0.3)
     axes.set_xlabel(x)
     axes.grid(axis="y", alpha=0.15)
@@ -266,10 +273,12 @@ def heat_maps(
 def index_map(index: Array, plays: Array, means: Array, *, title: str) -> Any:
     """The order of an index over plays and mean: only the order says what is chosen."""
     figure, axes = _axes(4.6, 3.9)
-    flat = index.ravel()
-    rank = np.empty(len(flat))
-    rank[np.argsort(flat, kind="stable")] = np.linspace(0.0, 1.0, len(flat))
-    shade = rank.reshape(index.shape)
+    # Equal indices have the same rank; what is not finite is left blank.
+    known = np.isfinite(index)
+    _, place, count = np.unique(index[known], return_inverse=True, return_counts=True)
+    middle = np.cumsum(count) - 0.5 * (count + 1)
+    shade = np.full(index.shape, np.nan)
+    shade[known] = (middle / max(known.sum() - 1, 1))[place.ravel()]
     drawn = axes.pcolormesh(plays, means, shade, cmap="cividis", shading="nearest", rasterized=True)
     axes.contour(
         plays, means, shade, levels=np.linspace(0.1, 0.9, 9), colors="white", linewidths=0.7

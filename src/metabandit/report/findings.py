@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from ..evaluation.results import NORMAL_95
 from ..experiments import paper
 from ..experiments.paper import FAMILIES, HORIZONS
 from ..experiments.plan import GROUPS, Candidate, candidates
@@ -13,7 +14,6 @@ from ..experiments.records import Records
 from ..policies import policy
 from ..policies.file import PolicyFile
 
-NORMAL = 1.96
 # How close a figure must be to the paper's, as a share of it.
 CLOSE = 0.03
 FAMILY = {"bernoulli": "Bernoulli arms", "gaussian": "Truncated Gaussian arms"}
@@ -107,7 +107,7 @@ class Findings:
         found = self.test(item, family, horizon)
         if found is None:
             return None
-        half = NORMAL * found["standard_error"]
+        half = NORMAL_95 * found["standard_error"]
         ours = found["regret"]
         if item.paper is None:
             return Comparison(ours, half, None, "", "")

@@ -74,7 +74,7 @@ def policy_maps(
     policies: Mapping[str, IndexPolicy], horizon: int, prior: Bernoulli, *, prefix: str
 ) -> tuple[Figure, ...]:
     """The index of each policy as a map, then where each chooses an arm, beside the optimum."""
-    moment = max(horizon // 2, 4)
+    moment = min(max(horizon // 2, 4), horizon - 1)
     figures = [
         _index_figure(label, policy, horizon, prior, moment, f"{prefix}-index-{place}")
         for place, (label, policy) in enumerate(policies.items())

@@ -24,7 +24,7 @@ def _inline(figure: Figure) -> Markup:
     box = re.search(r'viewBox="[^"]*"', head)
     assert box is not None
     opened = f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" {box.group(0)} role="img" aria-labelledby="{figure.id}-says">'
-    described = Markup('<title id="{}-says">{}</title>').format(figure.id, figure.caption)
+    described = Markup('<title id="{}-says">{}</title>').format(figure.id, figure.title)
     return Markup(opened) + described + Markup(rest)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..evaluation.results import NORMAL_95
 from ..experiments.paper import HORIZONS
 from ..experiments.plan import Candidate, candidates
 from ..expressions import length, parse
@@ -14,7 +15,7 @@ from ..policies import IndexPolicy, policy
 from ..priors import Bernoulli
 from .content import Figure
 from .drawing import Dots, Formula, Line, curves, dots, heat_maps, lengths
-from .findings import NORMAL, Findings, ordered
+from .findings import Findings, ordered
 from .maps import policy_maps
 
 
@@ -81,7 +82,7 @@ def _curve_lines(findings: Findings, horizon: int) -> list[Line]:
         found = findings.test(item, "bernoulli", horizon)
         if item.id in wanted and found is not None and "curve" in found:
             x, y, error = zip(*found["curve"], strict=True)
-            lines.append(Line(wanted[item.id], x, y, [NORMAL * value for value in error]))
+            lines.append(Line(wanted[item.id], x, y, [NORMAL_95 * value for value in error]))
     return sorted(lines, key=lambda line: -line.y[-1])
 
 
@@ -98,7 +99,7 @@ def learning_curves(findings: Findings) -> list[Figure]:
         lines = [
             Line("training: 100 problems, drawn once", x, [point["training"] for point in points], steps=True),
             Line("testing: the whole prior", x, [point["testing"] for point in points],
-                 [NORMAL * point["standard_error"] for point in points], steps=True),
+                 [NORMAL_95 * point["standard_error"] for point in points], steps=True),
         ]  # fmt: skip
         levels = {}
         floor = findings.floor(horizon)

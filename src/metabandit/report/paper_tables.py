@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from ..evaluation.results import NORMAL_95
 from ..experiments import paper
 from ..experiments.paper import HORIZONS
 from ..experiments.plan import Candidate, candidates
 from .content import Cell, Table, number, percent, significant
-from .findings import FAMILY, NORMAL, Comparison, Findings, columns, ordered
+from .findings import FAMILY, Comparison, Findings, columns, ordered
 
 _MARKS = {
     "agrees": ("", ""),
@@ -32,6 +33,16 @@ def value_cell(found: Comparison | None, digits: int = 4) -> Cell:
     return Cell(f"{text} {sign}".rstrip(), found.ours, mark, found.note)
 
 
+def above_cell(findings: Findings, item: Candidate, horizon: int) -> Cell:
+    """How far a policy is above the floor; with its noise unless it is exact."""
+    above, floor = findings.above_floor(item, horizon), findings.floor(horizon)
+    if above is None or floor is None or findings.exact(item, horizon) is not None:
+        return percent(above, 3 if above is not None and above < 0.1 else 2)
+    found = findings.test(item, "bernoulli", horizon)
+    half = 100.0 * NORMAL_95 * (found["standard_error"] if found else 0.0) / floor
+    return Cell(f"{100.0 * above:+.1f} ± {significant(half, 2)} %", above)
+
+
 def best(findings: Findings) -> Table | None:
     """Our best policies beside the paper's best row, and the floor."""
     rows = []
@@ -52,9 +63,9 @@ def best(findings: Findings) -> Table | None:
                     Cell(findings.parameters(item)),
                     value_cell(found),
                     number(exact, 6),
-                    number(theirs, 3),
+                    Cell(f"{theirs:g}", theirs),
                     number(floor, 6),
-                    percent(findings.above_floor(item, horizon), 3),
+                    above_cell(findings, item, horizon),
                 )
             )
     if not rows:
@@ -75,8 +86,10 @@ def overview(findings: Findings, family: str) -> Table:
     rows = []
     for item in ordered(findings):
         cells = [Cell(findings.name(item)), Cell(str(item.training or ""), item.training or 0)]
-        for horizon in HORIZONS:
-            found = findings.compare(item, family, horizon)
+        known = [findings.compare(item, family, horizon) for horizon in HORIZONS]
+        if not any(known):
+            continue
+        for found in known:
             if found is None:
                 cells.append(Cell(""))
                 continue
@@ -85,7 +98,7 @@ def overview(findings: Findings, family: str) -> Table:
             text = f"{significant(found.ours, 3)}{theirs} {sign}".rstrip()
             cells.append(Cell(text, found.ours, mark, found.note))
         rows.append((*cells, Cell(findings.parameters(item))))
-    if family == "bernoulli":
+    if family == "bernoulli" and rows:
         floors = [findings.floor(horizon) for horizon in HORIZONS]
         if any(floors):
             blank = (Cell("Bayes-optimal floor"), Cell("", 0))
@@ -111,12 +124,12 @@ def detail(findings: Findings, family: str, horizon: int) -> Table:
         if found is None or test is None:
             continue
         if gaussian:
-            half = NORMAL * test["true_standard_error"]
+            half = NORMAL_95 * test["true_standard_error"]
             true = test["true_regret"]
             extra = [Cell(f"{significant(true, 4)} ± {significant(half, 2)}", true)]
         else:
             extra = [number(findings.exact(item, horizon), 6)]
-            extra.append(percent(findings.above_floor(item, horizon), 2))
+            extra.append(above_cell(findings, item, horizon))
         rows.append(
             (
                 Cell(findings.name(item)),
@@ -156,7 +169,7 @@ def differences(findings: Findings) -> Table | None:
                     Cell(findings.name(item)),
                     Cell(f"{'Gaussian' if family == 'gaussian' else 'Bernoulli'}, T = {horizon}"),
                     value_cell(found),
-                    number(found.theirs, 3),
+                    Cell(f"{found.theirs:g}", found.theirs),
                     percent(found.apart),
                     Cell(findings.parameters(item)),
                     Cell(found.note or say.get(found.verdict, "")),
@@ -229,7 +242,11 @@ def wins(findings: Findings) -> Table | None:
             far = apart is not None and (abs(apart) > 5.0 if kind == "printed" else apart < -5.0)
             far = far and findings.records.scale == "paper"
             cells.append(
-                Cell("" if apart is None else f"{apart:+.1f}", apart, "off" if far else "")
+                Cell(
+                    "" if apart is None else f"{apart:+.1f}{' ‡' if far else ''}",
+                    apart,
+                    "off" if far else "",
+                )
             )
             cells.append(percent(None if found is None else found["wins_common_luck"], sign=False))
         if known:
@@ -247,16 +264,18 @@ def wins(findings: Findings) -> Table | None:
         caption="Each policy as tuned or learned for the horizon that it is tested on; regret of a problem is an "
         "average of its runs. As in the paper each "
         "policy has luck of its own, and a problem with equal regret is not won; with the same luck for both less is "
-        "left to chance, and equal regret counts half. The fewer runs a problem has, "
+        "left to chance, and equal regret counts half. ‡ is more than 5 points away from the paper, for what is as printed, "
+        "or below it, for what was learned here. The fewer runs a problem has, "
         "the closer to one half all shares are.",
     )
 
 
 def class_tables(findings: Findings) -> list[Table]:
     tables = []
+    # With other budgets than the paper's there is nothing to compare.
+    full = findings.records.scale == "paper"
     found = findings.get("classes")
     if found is not None:
-        full = found["counts"][-1]["length"] == 7
         rows = [
             tuple(Cell(f"{value:,}", value) for value in row.values()) for row in found["counts"]
         ]
@@ -284,6 +303,7 @@ def class_tables(findings: Findings) -> list[Table]:
     for horizon in HORIZONS[1:]:
         better = findings.get(f"better/{horizon}")
         if better is not None:
+            surely = f", {better['surely']:,} of them surely better" if "surely" in better else ""
             how = (
                 "exactly" if better["method"] == "exact" else f"on {better['problems']:,} problems"
             )
@@ -291,9 +311,9 @@ def class_tables(findings: Findings) -> list[Table]:
                 (
                     Cell(f"classes that beat every generic policy, T = {horizon}"),
                     Cell(f"{better['classes']:,}", better["classes"]),
-                    Cell(f"about {paper.BETTER[horizon]}", paper.BETTER[horizon]),
+                    Cell(f"about {paper.BETTER[horizon]}" if full else "", paper.BETTER[horizon]),
                     Cell(
-                        f"{better['strategies']:,} that play differently; the best generic policy is "
+                        f"{better['strategies']:,} that play differently{surely}; the best generic policy is "
                         f"{better['rival']} with {better['rival_regret']:.4g}; compared {how}"
                     ),
                 )
@@ -308,7 +328,7 @@ def class_tables(findings: Findings) -> list[Table]:
                 (
                     Cell(f"times that the bandit search is sooner done, T = {horizon}"),
                     Cell(significant(ratio, 2), ratio),
-                    Cell(f"{low} to {high}", low),
+                    Cell(f"{low} to {high}" if full else "", low),
                     Cell(
                         f"{sooner['equal_seconds']:,.0f} s for equal effort (from {sooner['played']} classes) against "
                         f"{sooner['search_seconds']:,.0f} s; by episodes it is {episodes:,.0f} times"

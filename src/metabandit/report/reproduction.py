@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..experiments import PARTS, SCALES
 from ..experiments.paper import FAMILIES
+from ..experiments.plan import pieces
 from ..experiments.records import Records
 from . import paper_figures as figures
 from . import paper_tables as tables
@@ -38,6 +40,15 @@ def _section(
     return [Section(name, title, tuple(paragraphs), shown, drawn)]
 
 
+def _part(records: Records) -> str:
+    """The part that was done: the smallest that has all these pieces."""
+    done = set(records)
+    scale = SCALES.get(records.scale, SCALES["paper"])
+    sizes = {part: {piece.id for piece in pieces(part, scale, records.seed)} for part in PARTS}
+    fitting = [part for part in PARTS if done <= sizes[part]]
+    return min(fitting, key=lambda part: len(sizes[part]), default="all")
+
+
 def reproduction_report(records: Records) -> Report:
     """The whole report; parts that were not done are left out."""
     findings = Findings(records)
@@ -63,10 +74,6 @@ def reproduction_report(records: Records) -> Report:
         *_section(
             "robustness",
             "Robustness to the horizon",
-            paragraphs=[
-                "A policy learned for a long horizon still does well on a short one; the other way round it "
-                "may not."
-            ],
             figures=[figures.robustness(findings)],
         ),
         *_section("learning", "Learning curves", figures=figures.learning_curves(findings)),
@@ -79,7 +86,11 @@ def reproduction_report(records: Records) -> Report:
         ),
         *_section("times", "Computing time", tables=tables.times(findings)),
     ]
-    versions = next(iter(records.values()))["versions"] if records else {}
+    versions = {
+        ", ".join(f"{name} {value}" for name, value in record["versions"].items())
+        for record in records.values()
+    }
+    part = _part(records)
     return Report(
         "Reproduction of Maes, Wehenkel and Ernst (2012)",
         (
@@ -89,8 +100,11 @@ def reproduction_report(records: Records) -> Report:
         (
             ("scale", _SCALES.get(records.scale, records.scale)),
             ("seed", str(records.seed)),
-            ("command", f"metabandit reproduce all --scale {records.scale} --seed {records.seed}"),
-            ("versions", ", ".join(f"{name} {value}" for name, value in versions.items())),
+            (
+                "command",
+                f"metabandit reproduce {part} --scale {records.scale} --seed {records.seed}",
+            ),
+            ("versions", "; ".join(sorted(versions))),
         ),
         tuple(sections),
     )

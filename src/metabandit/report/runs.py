@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from ..errors import InputError
+from ..evaluation.results import NORMAL_95
 from ..experiments.paper import table1
 from ..expressions import length, parse
 from ..policies import IndexPolicy, policy
@@ -17,32 +19,45 @@ from .content import Cell, Figure, Report, Section, Table, number, percent, sign
 from .drawing import Dots, Formula, Line, curves, dots, lengths
 from .maps import policy_maps
 
-_NORMAL = 1.96
+# Lines that one picture can hold.
+_MOST_LINES = 8
 
 
-def run_report(values: Sequence[Mapping[str, Any]]) -> Report:
-    """The report of one or more runs, each as its command printed it."""
-    sections: list[Section] = []
-    titles = []
-    flat = [item for value in values for item in value.get("results", [value])]
-    for place, value in enumerate(flat, 1):
-        prefix = f"run{place}"
-        if "ranking" in value:
-            titles.append("search for formulas")
-            sections += _search(value, prefix)
-        elif "learned" in value and "policy" in value:
-            titles.append(f"learning {value['learned']['space']}")
-            sections += _learn(value, prefix)
-        elif "policies" in value and "horizon" in value:
-            titles.append("evaluation")
-            sections += _evaluation(value, prefix)
-        else:
-            raise InputError(
-                "this is no result of a run; a report is made from what `evaluate`, `learn` or `search` "
-                "print with --json, or from the records of `reproduce`"
-            )
-    title = titles[0] if len(set(titles)) == 1 else f"{len(flat)} runs"
-    return Report(f"metabandit: {title}", (), (), tuple(sections))
+def run_report(value: Mapping[str, Any], prefix: str) -> Report:
+    """The report of a run, as its command printed it; `prefix` begins the names of its parts."""
+    if "results" in value:
+        parts = [
+            (f"{item['horizon']} plays", run_report(item, f"{prefix}-{place}"))
+            for place, item in enumerate(value["results"], 1)
+        ]
+        return join(parts)
+    if "seconds" not in value and "learned" in value:
+        raise InputError(
+            "this is the policy that was found, not the run; give what `learn` or `search` printed with --json"
+        )
+    if "ranking" in value:
+        return Report("Search for formulas", (), (), tuple(_search(value, prefix)))
+    if "learned" in value:
+        title = f"Learning {value['learned']['space']}"
+        return Report(title, (), (), tuple(_learn(value, prefix)))
+    if "policies" not in value:
+        raise InputError(
+            "this is no result of a run; a report is made from what `evaluate`, `learn` or `search` print "
+            "with --json, or from the records of `reproduce`"
+        )
+    return Report("Evaluation", (), (), tuple(_evaluation(value, prefix)))
+
+
+def join(reports: Sequence[tuple[str, Report]]) -> Report:
+    """Several reports in one; the name of each stands before the titles of its sections."""
+    if len(reports) == 1:
+        return reports[0][1]
+    sections = [
+        replace(section, title=f"{name}: {section.title}")
+        for name, report in reports
+        for section in report.sections
+    ]
+    return Report(f"{len(reports)} runs", (), (), tuple(sections))
 
 
 def _about(value: Mapping[str, Any]) -> str:
@@ -62,7 +77,7 @@ def comparison_table(value: Mapping[str, Any], prefix: str) -> Table:
         error = item["standard_error"]
         text = significant(item["mean_regret"], 4 if simulated else 6)
         if simulated and error is not None:
-            text += f" ± {significant(_NORMAL * error, 2)}"
+            text += f" ± {significant(NORMAL_95 * error, 2)}"
         row = [Cell(item["policy"]), Cell(text, item["mean_regret"])]
         if floor is not None:
             row.append(percent(item["above_floor"], 2))
@@ -92,19 +107,20 @@ def _comparison_figures(value: Mapping[str, Any], prefix: str) -> list[Figure]:
             item["policy"],
             [point["plays"] for point in item["curve"]],
             [point["mean_regret"] for point in item["curve"]],
-            [_NORMAL * (point["standard_error"] or 0.0) for point in item["curve"]],
+            [NORMAL_95 * (point["standard_error"] or 0.0) for point in item["curve"]],
         )
         for item in ranked
     ]
     figures = []
+    some = f", the best {_MOST_LINES} of {len(lines)} policies" if len(lines) > _MOST_LINES else ""
     if lines and len(lines[0].x) > 1:
         figures.append(
             Figure(
                 f"{prefix}-curves",
                 "Regret over plays",
-                f"Mean regret after so many of {horizon} plays"
+                f"Mean regret after so many of {horizon} plays{some}"
                 + ("; bands are 95 % intervals." if value["method"] != "exact" else ", exact."),
-                partial(curves, lines[-8:], x="plays", y="regret", log_x=horizon > 50),
+                partial(curves, lines[-_MOST_LINES:], x="plays", y="regret", log_x=horizon > 50),
             )
         )
     if value["floor"] is not None:
@@ -187,7 +203,11 @@ def _learn(value: Mapping[str, Any], prefix: str) -> list[Section]:
         x = [item["generation"] + 1 for item in last]
         lines = [
             Line("best candidate of the generation", x, [item["best"] for item in last]),
-            Line("middle candidate", x, [item["median"] or float("nan") for item in last]),
+            Line(
+                "middle candidate",
+                x,
+                [float("nan") if item["median"] is None else item["median"] for item in last],
+            ),
         ]
         floor = value["learned"].get("floor")
         regret = value["learned"]["objective"] == "regret"
@@ -203,7 +223,7 @@ def _learn(value: Mapping[str, Any], prefix: str) -> list[Section]:
             )
         )  # fmt: skip
     sections.append(
-        Section(f"{prefix}-learning", "Learning", (), (_origin(value, prefix),), tuple(figures))
+        Section(f"{prefix}-way", "Learning", (), (_origin(value, prefix),), tuple(figures))
     )
     return sections + _maps(value, prefix)
 
@@ -217,7 +237,7 @@ def _search(value: Mapping[str, Any], prefix: str) -> list[Section]:
         error = (
             ""
             if item["method"] == "exact"
-            else f" ± {significant(_NORMAL * item['standard_error'], 2)}"
+            else f" ± {significant(NORMAL_95 * item['standard_error'], 2)}"
         )
         row = [
             Cell(item["formula"]),
@@ -237,9 +257,18 @@ def _search(value: Mapping[str, Any], prefix: str) -> list[Section]:
         tuple(rows),
         caption=f"{learned['arms']} arms, {learned['prior']}, {horizon} plays; strategy {value['strategy']}.",
     )
+    sections = [Section(f"{prefix}-formulas", "Formulas", (), (table,), (_lengths(value, prefix),))]
+    if value.get("comparison"):
+        sections += _evaluation(value["comparison"], prefix)
+    return sections + _maps(value, prefix)
+
+
+def _lengths(value: Mapping[str, Any], prefix: str) -> Figure:
+    learned = value["learned"]
+    horizon = learned["horizon"]
     refined = next((item["refined"] for item in value["ranking"] if item["refined"]), None)
     classics = value["comparison"]["policies"][1:] if value.get("comparison") else []
-    figure = Figure(
+    return Figure(
         f"{prefix}-lengths",
         "Length against regret",
         "The best formula of each length; every symbol counts as one.",
@@ -250,15 +279,11 @@ def _search(value: Mapping[str, Any], prefix: str) -> list[Section]:
             paper_label="found in the paper (regret as it reports)",
             levels={item["policy"]: item["mean_regret"] for item in classics},
             refined=None if refined is None else Formula(refined["expression"], 0, refined["regret"]),
-            floor=floor,
+            floor=learned.get("floor"),
             horizon=horizon,
             title=f"{learned['arms']} arms, {learned['prior']}, {horizon} plays",
         ),
     )  # fmt: skip
-    sections = [Section(f"{prefix}-formulas", "Formulas", (), (table,), (figure,))]
-    if value.get("comparison"):
-        sections += _evaluation(value["comparison"], prefix)
-    return sections + _maps(value, prefix)
 
 
 def _papers(learned: Mapping[str, Any]) -> list[Formula]:
@@ -275,4 +300,4 @@ def _papers(learned: Mapping[str, Any]) -> list[Formula]:
 
 def length_figure(found: Mapping[str, Any]) -> Figure:
     """The picture of a search: regret against length."""
-    return next(figure for section in _search(found, "run") for figure in section.figures)
+    return _lengths(found, "run")

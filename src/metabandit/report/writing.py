@@ -40,7 +40,7 @@ def _escape_markdown(text: str) -> str:
 
 
 def markdown(table: Table) -> str:
-    """The table as Markdown, with its notes below."""
+    """The table as Markdown."""
     lines = [
         "| " + " | ".join(_escape_markdown(title) for title in table.columns) + " |",
         "| "
@@ -57,9 +57,10 @@ def markdown(table: Table) -> str:
 def latex(table: Table) -> str:
     """The table as LaTeX (booktabs)."""
     columns = alignment(table.align, len(table.columns))
+    caption = f"{table.title}. {table.caption}" if table.caption else table.title
     lines = [
         r"\begin{table}",
-        rf"\caption{{{_escape_latex(table.title)}}}",
+        rf"\caption{{{_escape_latex(caption)}}}",
         rf"\label{{table:{table.id}}}",
         rf"\begin{{tabular}}{{{columns}}}",
         r"\toprule",
