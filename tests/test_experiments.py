@@ -21,7 +21,6 @@ from metabandit.experiments.reproduce import RECORDS, UNFINISHED, reproduce
 from metabandit.experiments.scales import SCALES, Scale
 
 TINY = Scale(
-    "tiny",
     generations=2,
     protocol="paper:problems=5,runs=2",
     length=3,

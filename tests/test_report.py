@@ -117,6 +117,14 @@ def test_figures_of_the_report_are_those_of_the_records(reproduction):
     assert findings.above_floor(item, 100) == above / records.result("floor/free/100")["regret"] - 1
 
 
+def test_the_docs_say_what_the_records_say(reproduction):
+    """docs/reproduction.md is made by `make reproduction`."""
+    links = {figure.id: f"reproduction/{figure.id}.svg" for figure in reproduction.figures()}
+    written = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    assert written == as_markdown(reproduction, links)
+    assert all((ROOT / "docs" / link).exists() for link in links.values())
+
+
 # Text -------------------------------------------------------------------------------------------
 
 SMALL = Table(

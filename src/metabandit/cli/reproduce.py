@@ -40,10 +40,11 @@ def reproduce(
 
     A run that is stopped goes on where it was if it is started again.
     """
+    from ..experiments import default_folder
     from ..experiments import reproduce as run
     from ..report import load_report, write_report
 
-    folder = Path(f"reproduction-{scale}") if out is None else out
+    folder = default_folder(scale) if out is None else out
     again = f"started again with the same options, it goes on from the records in {folder}"
     with progress_bar("reproducing") as bar, stopping(again):
         records = run(

@@ -2,7 +2,7 @@
 
 from .plan import PARTS
 from .records import Records
-from .reproduce import reproduce
+from .reproduce import default_folder, reproduce
 from .scales import SCALES
 
-__all__ = ["PARTS", "SCALES", "Records", "reproduce"]
+__all__ = ["PARTS", "SCALES", "Records", "default_folder", "reproduce"]

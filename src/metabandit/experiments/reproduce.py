@@ -17,11 +17,16 @@ RECORDS = "records.jsonl"
 UNFINISHED = ".unfinished"
 
 
+def default_folder(scale: str) -> Path:
+    """Where a reproduction goes if nobody says."""
+    return Path(f"reproduction-{scale}")
+
+
 def reproduce(
     part: str = "all",
     *,
     scale: str = "quick",
-    out: str | Path = "reproduction",
+    out: str | Path | None = None,
     seed: int = 0,
     threads: int | None = None,
     progress: Callable[[float, str], None] | None = None,
@@ -31,7 +36,7 @@ def reproduce(
 
     part: `table1`, `table2`, `classes` (of formulas), `curves` (of learning), `times`, or `all`
     scale: `quick` (minutes) or `paper` (its budgets; about two hours on two cores)
-    out: a folder for the records. Pieces that have a record there are not done again, so a run that
+    out: a folder for the records, reproduction-SCALE by default. Pieces that have a record there are not done again, so a run that
         was stopped goes on where it was
     progress: called with the share that is done and what is going on; announce: called with messages
     """
@@ -41,7 +46,7 @@ def reproduce(
         raise InputError(f"unknown scale {scale!r}; {nearest(str(scale), SCALES)}")
     seed = check_whole(seed, "the seed", 0, most=2**62)
     threads = check_threads(threads)
-    folder = Path(out)
+    folder = default_folder(scale) if out is None else Path(out)
     _make(folder)
     # What is heavy is loaded only now that everything was checked.
     from ..learning.aim import silent, versions

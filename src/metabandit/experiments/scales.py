@@ -17,7 +17,6 @@ class Scale:
     patient: whether what takes minutes is done: exact values and Gittins indices for T = 1000
     """
 
-    name: str
     generations: int
     protocol: str
     length: int
@@ -31,7 +30,6 @@ class Scale:
 
 SCALES = {
     "quick": Scale(
-        "quick",
         generations=8,
         protocol="paper:problems=100,runs=10",
         length=5,
@@ -43,7 +41,6 @@ SCALES = {
         patient=False,
     ),
     "paper": Scale(
-        "paper",
         generations=100,
         protocol="paper",
         length=7,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -146,7 +147,9 @@ def write_report(
                 # The first of these that there is.
                 kind = next(item for item in known if item in formats)
                 path = places[1] / f"{figure.id}.{kind}"
-                pictures[figure.id] = f"<{Path(os.path.relpath(path, target.parent)).as_posix()}>"
+                link = Path(os.path.relpath(path, target.parent)).as_posix()
+                plain = re.fullmatch(r"[\w./-]+", link)
+                pictures[figure.id] = link if plain else f"<{link}>"
     if target is not None:
         text = page(report, progress) if target.suffix == ".html" else as_markdown(report, pictures)
         _write(target, text)

@@ -48,20 +48,14 @@ _STYLE: dict[Any, Any] = {
 
 
 def _render(figure: Figure, target: Any, kind: str) -> None:
-    import matplotlib
+    from matplotlib import rc_context
 
-    matplotlib.use("agg")
-    import matplotlib.pyplot as plt
-
-    with matplotlib.rc_context(_STYLE):
+    with rc_context(_STYLE):
         drawn = figure.draw()
         options: dict[str, Any] = {"format": kind, "transparent": kind == "svg", "dpi": 160}
         if kind in ("svg", "pdf"):
             options["metadata"] = {"Date" if kind == "svg" else "CreationDate": None}
-        try:
-            drawn.savefig(target, **options)
-        finally:
-            plt.close(drawn)
+        drawn.savefig(target, **options)
 
 
 def svg(figure: Figure) -> str:
@@ -89,9 +83,11 @@ def check_picture(path: str | Path, *, force: bool) -> Path:
 
 
 def _axes(width: float = 6.2, height: float = 4.4, **options: Any) -> tuple[Any, Any]:
-    import matplotlib.pyplot as plt
+    # Not by pyplot, which would change what a person's notebook draws with.
+    from matplotlib.figure import Figure
 
-    return plt.subplots(figsize=(width, height), layout="constrained", **options)
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots(**options)
 
 
 def _short(label: str) -> str:
@@ -350,14 +346,14 @@ def lengths(
               where="post", color=BLUE, linewidth=2, label="best up to a length")  # fmt: skip
     for item in steps:
         axes.annotate(item.text, (item.length, item.regret), xytext=(5, 7), textcoords="offset points",
-                      fontsize=8, color=BLUE)  # fmt: skip
+                      fontsize=8)  # fmt: skip
     seen = [item for item in paper if item.regret <= highest]
     if seen:
         axes.plot([item.length for item in seen], [item.regret for item in seen], "^", color=VERMILION,
                   label=paper_label)  # fmt: skip
     for place, item in enumerate(sorted(seen, key=lambda item: item.regret)):
         axes.annotate(item.text, (item.length, item.regret), xytext=(7, 6 if place else -12),
-                      textcoords="offset points", fontsize=8, color=VERMILION)  # fmt: skip
+                      textcoords="offset points", fontsize=8)  # fmt: skip
     if refined is not None:
         axes.axhline(
             refined.regret,

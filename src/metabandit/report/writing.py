@@ -83,7 +83,7 @@ def as_markdown(report: Report, pictures: Mapping[str, str] | None = None) -> st
         parts.append("\n".join(facts) + "\n")
     for section in report.sections:
         drawn = [figure for figure in section.figures if figure.id in links]
-        if not drawn and not section.tables:
+        if not drawn and not section.tables and not section.paragraphs:
             continue
         parts.append(f"## {say(section.title)}\n")
         parts += [f"{say(text)}\n" for text in section.paragraphs]
