@@ -144,6 +144,21 @@ def test_recounting_needs_the_plays():
     found = mb.evaluate("ucb1", mb.TruncatedGaussian(), 10, episodes=100)
     with pytest.raises(mb.InputError, match="keep_plays=True"):
         mb.recount(found, mb.TruncatedGaussian(regret="parent"))
+    for other in (mb.Bernoulli(arms=2), mb.TruncatedGaussian(arms=3)):
+        with pytest.raises(mb.InputError, match="other problems"):
+            mb.recount(found, other)
+    with pytest.raises(mb.InputError, match="what evaluate gave"):
+        mb.recount(3, mb.TruncatedGaussian())
+    with pytest.raises(mb.InputError, match="simulate"):
+        mb.recount(mb.evaluate("ucb1", mb.Bernoulli(arms=2), 10), mb.Bernoulli(arms=2))
+
+
+def test_luck_and_plays_are_those_of_a_simulation():
+    prior = mb.Bernoulli(arms=2)
+    assert mb.evaluate("ucb1", prior, 10, keep_plays=True).method == "monte-carlo"
+    assert mb.evaluate("ucb1", prior, 10, luck=3).method == "monte-carlo"
+    with pytest.raises(mb.InputError, match="luck and keep_plays"):
+        mb.evaluate("ucb1", prior, 10, luck=3, method="exact")
 
 
 def test_other_luck_on_the_same_problems():

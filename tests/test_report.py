@@ -19,7 +19,16 @@ from metabandit.experiments.plan import candidates, pieces
 from metabandit.experiments.records import Records
 from metabandit.report import load_report, write_report
 from metabandit.report.content import Cell, Figure, Report, Section, Table, percent, significant
-from metabandit.report.drawing import COLOURS, INK, Line, check_picture, curves
+from metabandit.report.drawing import (
+    COLOURS,
+    INK,
+    Dots,
+    Line,
+    check_picture,
+    curves,
+    dots,
+    svg,
+)
 from metabandit.report.findings import Findings, judge
 from metabandit.report.maps import indices
 from metabandit.report.reproduction import reproduction_report
@@ -69,6 +78,7 @@ def candidate(name):
         ("printed/r + 1/(n + 1/2)", "bernoulli", 100, 1.04, 0.01, "known"),
         ("printed/kl-ucb:c=-1.82", "gaussian", 100, 0.95, 0.01, "open"),
         ("found/power-1/100", "bernoulli", 100, 0.95, 0.01, "better"),
+        ("found/power-1/100", "bernoulli", 100, 0.95, 0.10, "noise"),
         ("found/power-1/100", "bernoulli", 100, 1.02, 0.01, "agrees"),
         ("found/power-1/100", "bernoulli", 100, 1.06, 0.01, "open"),
         ("found/power-1/100", "bernoulli", 1000, 1.50, 0.01, ""),
@@ -174,6 +184,14 @@ def test_latex_of_all_tables_has_all_cells(reproduction):
         )
 
 
+def test_a_report_of_what_is_not_finished():
+    whole = Records.read(RECORDS)
+    some = Records(whole.scale, whole.seed)
+    for name in list(whole)[:5]:
+        some.lines[name] = whole[name]
+    assert "none is complete yet (5 of" in dict(reproduction_report(some).facts)["parts"]
+
+
 @pytest.mark.parametrize("part", PARTS)
 def test_a_report_of_each_part(part, tmp_path):
     """What was not done is left out, and nothing is empty."""
@@ -182,7 +200,9 @@ def test_a_report_of_each_part(part, tmp_path):
     for piece in pieces(part, SCALES[whole.scale], whole.seed):
         some.lines[piece.id] = whole[piece.id]
     report = reproduction_report(some)
-    assert f"reproduce {part} " in dict(report.facts)["command"]
+    done = dict(report.facts)["parts"]
+    assert part in done.split(" (")[0].split(", ")
+    assert f"({len(some):,} of {len(whole):,} pieces)" in done
     for table in report.tables():
         assert table.rows
         assert any(cell.value is not None for row in table.rows for cell in row[1:]), table.id
@@ -222,6 +242,26 @@ def test_pictures_in_all_formats(reproduction, tmp_path):
     again = write_report(report, figures=tmp_path / "again", formats=["svg", "pdf"])
     for path in again:
         assert path.read_bytes() == (tmp_path / path.name).read_bytes()
+
+
+@pytest.mark.parametrize(("low", "high"), [(1.1, 1.3), (3.0, 40.0), (0.01, 900.0)])
+def test_logarithmic_axes_have_numbers(low, high):
+    rows = [Dots("a", "", [low]), Dots("b", "", [high])]
+    text = svg(Figure("f", "F", "c", partial(dots, rows, ["T"], x="x", least=0.001)))
+    assert "mathdefault" not in text
+    labels = re.findall(r"<!-- ([\d.]+) % -->", text)
+    assert len(labels) >= 2, labels
+
+
+def test_what_cannot_be_written_by_a_program_is_refused(reproduction, tmp_path):
+    for arguments, options, message in (
+        ((reproduction,), {}, "nothing is to be written"),
+        ((reproduction,), {"figures": tmp_path, "formats": []}, "no format"),
+        (("x", tmp_path / "x.html"), {}, "what load_report gives"),
+    ):
+        with pytest.raises(mb.InputError, match=message):
+            write_report(*arguments, **options)
+    assert load_report(RECORDS).title == reproduction.title
 
 
 @pytest.mark.parametrize("name", ["picture.gif", "none/picture.svg"])

@@ -24,7 +24,13 @@ def _whole(content: bytes) -> tuple[list[Any], int]:
     """The values of all whole lines, and how many bytes they are."""
     # A writer that is killed may leave half a line, without its end.
     length = content.rfind(b"\n") + 1
-    return [json.loads(line) for line in content[:length].splitlines()], length
+    values = []
+    for number, line in enumerate(content[:length].splitlines(), 1):
+        try:
+            values.append(json.loads(line))
+        except ValueError:
+            raise ValueError(f"line {number} is damaged") from None
+    return values, length
 
 
 class Journal:

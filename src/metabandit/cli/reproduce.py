@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +13,8 @@ import typer
 from .display import progress_bar, say, show_json, show_table
 from .learn import stopping
 from .options import Json, Seed, Threads
+
+_MINUTE = 60.0
 
 
 def reproduce(
@@ -53,7 +58,7 @@ def reproduce(
             out=folder,
             seed=seed,
             threads=threads,
-            progress=lambda share, doing: bar(share, 1.0, doing),
+            progress=_teller(bar),
             announce=say,
         )
     report = load_report([folder])
@@ -75,3 +80,17 @@ def reproduce(
         for text in section.paragraphs:
             typer.echo(f"{text}\n")
     typer.echo(f"written      {folder / 'records.jsonl'}, {written[0]}")
+
+
+def _teller(bar: Callable[..., None]) -> Callable[[float, str], None]:
+    """Progress as a bar; where nobody sees it, as a line a minute."""
+    last = time.monotonic()
+
+    def tell(share: float, doing: str) -> None:
+        nonlocal last
+        bar(share, 1.0, doing)
+        if not sys.stderr.isatty() and time.monotonic() - last > _MINUTE:
+            last = time.monotonic()
+            say(f"{100.0 * share:.0f} % done, {doing}")
+
+    return tell

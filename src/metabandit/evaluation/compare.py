@@ -38,8 +38,8 @@ def _check_method(method: str, *, asked: bool) -> None:
         raise InputError(f"unknown method {method!r}; {nearest(str(method), METHODS)}")
     if method == EXACT and asked:
         raise InputError(
-            "episodes and runs are for the method monte-carlo; exact evaluation has none, so leave "
-            "them out"
+            "episodes, runs, luck and keep_plays are for the method monte-carlo; exact evaluation has none, so "
+            "leave them out"
         )
 
 
@@ -122,7 +122,7 @@ def evaluate(
     check_prior(prior)
     made = [policy(item, start=start) for item in given]
     horizon = check_horizon(horizon)
-    asked = episodes is not None or runs is not None
+    asked = not episodes is runs is luck is None or keep_plays
     runs = check_whole(1 if runs is None else runs, "the number of runs a problem", 1)
     if episodes is None:
         episodes = max(_EPISODES // runs, 1) * runs
@@ -202,6 +202,14 @@ def recount(comparison: Comparison, prior: Prior) -> Comparison:
     `TruncatedGaussian(regret="parent")`; the plays must have been kept. There is no curve, only regret
     after all plays, and no simple regret.
     """
+    if not isinstance(comparison, Comparison):
+        raise InputError(f"what is counted anew is what evaluate gave, not {comparison!r}")
+    kind, wanted = (text.partition(":")[0] for text in (comparison.prior, str(check_prior(prior))))
+    if (kind, comparison.arms) != (wanted, prior.arms):
+        raise InputError(
+            f"the plays are of {comparison.arms} arms of {comparison.prior}; {prior.arms} arms of {prior} are "
+            f"other problems"
+        )
     if comparison.method == EXACT:
         raise InputError(
             "regret is counted anew from plays, which exact evaluation has not: simulate"

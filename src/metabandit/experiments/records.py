@@ -72,8 +72,8 @@ class Records(Mapping[str, dict[str, Any]]):
     def _begin(self, journal: Journal) -> None:
         try:
             values = journal.read()
-        except ValueError:
-            raise _damaged(journal.path) from None
+        except ValueError as error:
+            raise _damaged(journal.path, str(error)) from None
         if not values:
             journal.clear()
             header = {"format": FORMAT, "version": VERSION, "scale": self.scale, "seed": self.seed}
@@ -94,8 +94,8 @@ class Records(Mapping[str, dict[str, Any]]):
             values = read_lines(path)
         except OSError as error:
             raise InputError(f"the records {path} cannot be read: {error.strerror}") from None
-        except ValueError:
-            raise _damaged(path) from None
+        except ValueError as error:
+            raise _damaged(path, str(error)) from None
         if not values or not is_reproduction(values[0]):
             raise InputError(f"{path} does not hold the records of a reproduction")
         records = cls(str(values[0].get("scale")), values[0].get("seed", 0))
@@ -109,11 +109,14 @@ class Records(Mapping[str, dict[str, Any]]):
             )
         if values[0].get("version") != VERSION:
             raise InputError(f"{path} has version {values[0].get('version')!r}, not {VERSION}")
-        for record in values[1:]:
+        for number, record in enumerate(values[1:], 2):
             if not isinstance(record, dict) or not _KEYS <= record.keys():
-                raise _damaged(path)
+                raise _damaged(path, f"line {number} is no record")
             self.lines[record["id"]] = record
 
 
-def _damaged(path: Path) -> InputError:
-    return InputError(f"the records {path} are damaged; move them away, and begin anew")
+def _damaged(path: Path, why: str) -> InputError:
+    return InputError(
+        f"the records {path} are damaged: {why}; delete that line, and its piece is done again, or choose "
+        f"another folder (--out)"
+    )

@@ -106,7 +106,9 @@ def _make(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         others = [item for item in folder.iterdir() if item.name != RECORDS]
     except OSError as error:
-        raise InputError(f"the folder {folder} cannot be made: {error.strerror}") from None
+        raise InputError(
+            f"the folder {folder} cannot be made or read: {error.strerror}; choose another one (--out)"
+        ) from None
     if others and not (folder / RECORDS).exists():
         raise InputError(
             f"the folder {folder} holds other files, {others[0].name} among them; a reproduction needs a "

@@ -15,8 +15,9 @@ from ..files import check_new, written
 from .content import Report
 
 
-def load_report(paths: Sequence[str | Path]) -> Report:
+def load_report(paths: str | Path | Sequence[str | Path]) -> Report:
     """The report of a reproduction's records, or of runs whose commands printed --json to files."""
+    paths = [paths] if isinstance(paths, (str, Path)) else paths
     found = [Path(path) / "records.jsonl" if Path(path).is_dir() else Path(path) for path in paths]
     if not found:
         raise InputError("a report needs records: name at least one file")
@@ -63,7 +64,10 @@ def _read(path: Path) -> dict[str, Any]:
             f"{path} is neither JSON, as the commands print it with --json, nor the records of `reproduce`"
         ) from None
     if not isinstance(value, dict):
-        raise InputError(f"{path} is no result of a run")
+        raise InputError(
+            f"{path} is no result of a run; a report is made from what `evaluate`, `learn` or `search` printed "
+            f"with --json, or from the records of `reproduce`"
+        )
     return value
 
 
@@ -102,7 +106,7 @@ def write_report(
     *,
     tables: str | Path | None = None,
     figures: str | Path | None = None,
-    formats: Sequence[str] = ("svg",),
+    formats: str | Sequence[str] = "svg",
     force: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Path]:
@@ -113,6 +117,13 @@ def write_report(
     tables: a folder for each table as Markdown and as LaTeX
     figures: a folder for each picture, in the formats svg, png or pdf
     """
+    if not isinstance(report, Report):
+        raise InputError(f"a report is what load_report gives, not {report!r}")
+    if out is None and tables is None and figures is None:
+        raise InputError("nothing is to be written: give out, tables or figures")
+    formats = [formats] if isinstance(formats, str) else formats
+    if not formats:
+        raise InputError("no format is given for the pictures: svg, png or pdf")
     from .drawing import FORMATS, save
     from .page import page
     from .writing import as_markdown, latex, markdown

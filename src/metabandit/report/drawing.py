@@ -96,10 +96,26 @@ def _short(label: str) -> str:
     return f" {label}" if label.startswith("_") else label
 
 
-def _logarithmic(axes: Any) -> None:
-    """A logarithmic axis with numbers as people write them."""
+def _logarithmic(axes: Any, unit: str = "") -> None:
+    """A logarithmic axis with numbers as people write them; to be called once everything is drawn."""
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+
     axes.set_xscale("log")
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    low, high = axes.get_xlim()
+    decades = np.log10(high / low)
+    if decades < 0.7:
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+    elif decades < 2.5:
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}{unit}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def _whole(axis: Any) -> None:
+    """Whole numbers at the ticks."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(integer=True))
 
 
 @dataclass(frozen=True)
@@ -167,7 +183,7 @@ def curves(
     if log_x:
         _logarithmic(axes)
     if whole:
-        axes.xaxis.get_major_locator().set_params(integer=True)
+        _whole(axes.xaxis)
     if top is not None:
         axes.set_ylim(top=top)
     axes.set_xlabel(x)
@@ -215,8 +231,7 @@ def dots(rows: Sequence[Dots], series: Sequence[str], *, x: str, least: float) -
         if previous is not None and row.group != previous:
             axes.axhline(place + 0.5, color=INK, linewidth=0.6)
         previous = row.group
-    axes.set_xscale("log")
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g} %")
+    _logarithmic(axes, " %")
     axes.set_yticks(places, [_short(row.label) for row in rows])
     axes.set_ylim(-0.7, len(rows) - 0.3)
     axes.set_xlabel(x)
@@ -279,8 +294,8 @@ def index_map(index: Array, plays: Array, means: Array, *, title: str) -> Any:
     axes.contour(
         plays, means, shade, levels=np.linspace(0.1, 0.9, 9), colors="white", linewidths=0.7
     )
-    _logarithmic(axes)
     axes.set_xlim(1, plays[-1])
+    _logarithmic(axes)
     axes.set_xlabel("plays of the arm")
     axes.set_ylabel("mean reward of the arm")
     axes.set_title(title)
@@ -334,6 +349,7 @@ def lengths(
     figure, axes = _axes(height=4.9)
     highest = 2.2 * min(item.regret for item in best)
     shown = [item for item in best if item.regret <= highest]
+    searched = max(item.length for item in best)
     last = max(item.length for item in (*best, *paper))
     front: list[Formula] = []
     for item in best:
@@ -342,7 +358,7 @@ def lengths(
     steps = [item for item in front if item.regret <= highest]
     axes.plot([item.length for item in shown], [item.regret for item in shown], "o", color=SKY,
               label="best formula of each length")  # fmt: skip
-    axes.step([item.length for item in steps] + [last], [item.regret for item in steps] + [steps[-1].regret],
+    axes.step([item.length for item in steps] + [searched], [item.regret for item in steps] + [steps[-1].regret],
               where="post", color=BLUE, linewidth=2, label="best up to a length")  # fmt: skip
     for item in steps:
         axes.annotate(item.text, (item.length, item.regret), xytext=(5, 7), textcoords="offset points",
@@ -370,6 +386,7 @@ def lengths(
     if floor is not None:
         axes.axhline(floor, color=INK, linewidth=1.5, label="Bayes-optimal floor")
     axes.set_xlim(0.5, last + 1.5)
+    _whole(axes.xaxis)
     axes.set_xlabel("length of the formula (symbols)")
     axes.set_ylabel(f"regret after {horizon} plays")
     axes.set_title(title)

@@ -138,10 +138,10 @@ def judge(
         return "agrees", ""
     # The paper's figure has the noise of its own 10,000 problems, and was rounded.
     noise = math.hypot(half, half * math.sqrt(problems / paper.TEST_PROBLEMS))
-    if apart < 0.0 and not printed:
-        return "better", ""
     if abs(ours - theirs) <= noise + item.paper.digit(family, horizon):
         return "noise", ""
+    if apart < 0.0 and not printed:
+        return "better", ""
     note = paper.NOTES.get((item.text or item.id, family, horizon), "not explained")
     return ("open" if note.startswith("not explained") else "known"), note
 

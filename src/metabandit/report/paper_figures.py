@@ -115,7 +115,8 @@ def learning_curves(findings: Findings) -> list[Figure]:
                 f"Learning Power-1 for T = {horizon}",
                 f"Regret of the best candidate so far by generation of the paper's algorithm: on its training "
                 f"problems, and on problems that it never saw ({ends[0]:.3g} at first, {ends[-1]:.4g} in the end).",
-                partial(curves, lines, x="generation", y=f"regret after {horizon} plays", levels=levels,
+                partial(curves, lines, x="generation",
+                    whole=True, y=f"regret after {horizon} plays", levels=levels,
                         top=1.25 * max(levels.values(), default=max(ends)), width=5.4),
                 narrow=True,
             )

@@ -264,9 +264,14 @@ def wins(findings: Findings) -> Table | None:
         caption="Each policy as tuned or learned for the horizon that it is tested on; regret of a problem is an "
         "average of its runs. As in the paper each "
         "policy has luck of its own, and a problem with equal regret is not won; with the same luck for both less is "
-        "left to chance, and equal regret counts half. ‡ is more than 5 points away from the paper, for what is as printed, "
-        "or below it, for what was learned here. The fewer runs a problem has, "
-        "the closer to one half all shares are.",
+        "left to chance, and equal regret counts half. "
+        + (
+            "‡ is more than 5 points away from the paper, for what is as printed, or below it, for what was "
+            "learned here."
+            if findings.records.scale == "paper"
+            else "The fewer runs a problem has, the closer to one half all shares are: with this budget they "
+            "say little."
+        ),
     )
 
 
@@ -343,6 +348,9 @@ def class_tables(findings: Findings) -> list[Table]:
                 ("question", "here", "paper", "note"),
                 tuple(rows),
                 align="lrrl",
+                caption=""
+                if full
+                else "The paper's figures are for its own budgets, and left out here.",
             )
         )
     return tables

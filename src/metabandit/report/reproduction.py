@@ -20,7 +20,7 @@ _GAUSSIAN = (
 )
 _METHOD = (
     "Problems: two arms; Bernoulli means, or mean and standard deviation of the parent Gaussian, uniform on [0, 1]. "
-    "Every policy plays the same problems with the same luck, on problems that learning never saw.",
+    "Every policy plays the same problems, which learning never saw, with the same luck (but for Table 2).",
     "Learning and tuning are the paper's Algorithm 2: 100 problems drawn once with 100 runs each, max(8 d, 40) candidates, "
     "the best quarter, 100 generations, the candidate with the lowest value ever observed. In one thing we leave it: C of "
     "UCB1 and alpha of UCB2 move as logarithms. With C itself the Gaussians may narrow before they have come down from 2 to "
@@ -55,13 +55,15 @@ def _section(
     return [Section(name, title, tuple(paragraphs), shown, drawn)]
 
 
-def _part(records: Records) -> str:
-    """The part that was done: the smallest that has all these pieces."""
-    done = set(records)
+def _done(records: Records) -> str:
+    """Which parts are complete, and how many pieces that is."""
     scale = SCALES.get(records.scale, SCALES["paper"])
-    sizes = {part: {piece.id for piece in pieces(part, scale, records.seed)} for part in PARTS}
-    fitting = [part for part in PARTS if done <= sizes[part]]
-    return min(fitting, key=lambda part: len(sizes[part]), default="all")
+    needed = {part: {piece.id for piece in pieces(part, scale, records.seed)} for part in PARTS}
+    complete = [part for part, names in needed.items() if names <= set(records)]
+    if "all" in complete:
+        complete = ["all"]
+    said = ", ".join(complete) or "none is complete yet"
+    return f"{said} ({len(records):,} of {len(needed['all']):,} pieces)"
 
 
 def reproduction_report(records: Records) -> Report:
@@ -106,7 +108,6 @@ def reproduction_report(records: Records) -> Report:
         ", ".join(f"{name} {value}" for name, value in record["versions"].items())
         for record in records.values()
     }
-    part = _part(records)
     return Report(
         "Reproduction of Maes, Wehenkel and Ernst (2012)",
         (
@@ -116,9 +117,10 @@ def reproduction_report(records: Records) -> Report:
         (
             ("scale", _SCALES.get(records.scale, records.scale)),
             ("seed", str(records.seed)),
+            ("parts", _done(records)),
             (
                 "command",
-                f"metabandit reproduce {part} --scale {records.scale} --seed {records.seed}",
+                f"metabandit reproduce all --scale {records.scale} --seed {records.seed}",
             ),
             ("versions", "; ".join(sorted(versions))),
         ),

@@ -80,7 +80,7 @@ def comparison_table(value: Mapping[str, Any], prefix: str) -> Table:
             text += f" ± {significant(NORMAL_95 * error, 2)}"
         row = [Cell(item["policy"]), Cell(text, item["mean_regret"])]
         if floor is not None:
-            row.append(percent(item["above_floor"], 2))
+            row.append(_above(item, floor, simulated=simulated))
         row.append(number(item["simple_regret"], 3))
         row.append(Cell(" / ".join(f"{plays:.1f}" for plays in item["plays"][:4])))
         rows.append(tuple(row))
@@ -97,6 +97,15 @@ def comparison_table(value: Mapping[str, Any], prefix: str) -> Table:
         tuple(rows),
         caption=f"{_about(value)}. Less is better.",
     )
+
+
+def _above(item: Mapping[str, Any], floor: Mapping[str, Any], *, simulated: bool) -> Cell:
+    """How far above the floor, with its noise if it has any."""
+    above, error = item["above_floor"], item["standard_error"]
+    if above is None or not simulated or error is None:
+        return percent(above, 2)
+    half = 100.0 * NORMAL_95 * error / floor["regret"]
+    return Cell(f"{100.0 * above:+.2f} ± {significant(half, 2)} %", above)
 
 
 def _comparison_figures(value: Mapping[str, Any], prefix: str) -> list[Figure]:
@@ -133,7 +142,8 @@ def _comparison_figures(value: Mapping[str, Any], prefix: str) -> list[Figure]:
             Figure(
                 f"{prefix}-floor",
                 "Regret above the Bayes-optimal floor",
-                "How much more regret each policy has than the best there can be. Marks at 0.01 % stand for this or less.",
+                "How much more regret each policy has than the best there can be. Marks at 0.01 % stand for this or less."
+                + ("" if value["method"] == "exact" else " Simulated: the table has the noise."),
                 partial(dots, rows, [f"T = {horizon}"], x="above the floor (logarithmic)", least=0.01),
             )
         )  # fmt: skip
@@ -184,11 +194,25 @@ def _origin(value: Mapping[str, Any], prefix: str) -> Table:
     numbers = content.get("weights", content.get("parameters", {}))
     rows += [(name, f"{weight:.6g}") for name, weight in numbers.items()]
     rows.append(("start", content.get("start", {}).get("kind", "its own")))
+    if value.get("objective") is not None:
+        rows.append((f"{_objective(learned)} (fresh problems)", f"{value['objective']:.6g}"))
     rows.append(("seconds", f"{value['seconds']:.1f}"))
     cells = tuple((Cell(str(name)), Cell(str(content))) for name, content in rows)
     return Table(
         f"{prefix}-origin", "The policy, and how it was found", ("what", "value"), cells, align="l", folded=True
     )  # fmt: skip
+
+
+def _objective(learned: Mapping[str, Any]) -> str:
+    """What the numbers of a search are; less of it is better."""
+    if learned["objective"] == "wins":
+        return f"share of problems not won against {learned['reference']}"
+    words = {
+        "regret": "mean regret",
+        "worst": "largest regret of a problem",
+        "simple": "simple regret",
+    }
+    return words.get(learned["objective"], f"{learned['objective']} of regret")
 
 
 def _learn(value: Mapping[str, Any], prefix: str) -> list[Section]:
@@ -211,13 +235,14 @@ def _learn(value: Mapping[str, Any], prefix: str) -> list[Section]:
         ]
         floor = value["learned"].get("floor")
         regret = value["learned"]["objective"] == "regret"
+        what = _objective(value["learned"])
         worst = sorted(item["best"] for item in last)[len(last) * 9 // 10]
         figures.append(
             Figure(
                 f"{prefix}-learning",
                 "Learning",
-                f"The {value['learned']['objective']} of the candidates, generation by generation.",
-                partial(curves, lines, x="generation", y=value["learned"]["objective"],
+                f"{what[0].upper()}{what[1:]}, generation by generation; less is better.",
+                partial(curves, lines, x="generation", y=what,
                         levels={"floor": floor} if floor and regret else {},
                         top=1.5 * worst if worst > 0 else None, whole=True),
             )
