@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..evaluation.results import NORMAL_95
 from ..experiments import paper
 from ..experiments.paper import HORIZONS
@@ -164,6 +166,9 @@ def differences(findings: Findings) -> Table | None:
             if found is None or found.verdict in ("", "agrees") or found.theirs is None:
                 continue
             say = {"noise": "within the noise of both samples", "better": "better here"}
+            if found.verdict == "noise" and found.note:
+                say["noise"] += f"; {found.note}"
+                found = replace(found, note="")
             rows.append(
                 (
                     Cell(findings.name(item)),
@@ -217,6 +222,27 @@ def tally(findings: Findings) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def _remark(findings: Findings, item: Candidate, horizon: int) -> str:
+    """What there is to say of a share of wins that is far from the paper's."""
+    twin = next(
+        (
+            other
+            for other in candidates()
+            if other.text is not None and other.paper is item.paper and other is not item
+        ),
+        None,
+    )
+    here, there = (
+        None if which is None else findings.exact(which, horizon) for which in (item, twin)
+    )
+    if here is not None and there is not None and here < there:
+        return (
+            f"{item.label} as tuned here for T = {horizon} ({findings.parameters(item)}) has less mean regret, "
+            f"{here:.4g}, than as printed, {there:.4g}, and that is what it was tuned for; it wins fewer problems."
+        )
+    return f"{findings.name(item)}, for T = {horizon}: not explained."
+
+
 def wins(findings: Findings) -> Table | None:
     """Table 2: the share of problems won against UCB1-Tuned."""
     theirs = paper.table2()
@@ -226,6 +252,7 @@ def wins(findings: Findings) -> Table | None:
         kind = item.id.partition("/")[0]
         labels.setdefault((item.label, kind), []).append(item)
     rows = []
+    remarks: list[str] = []
     for (label, kind), items in labels.items():
         where = {"printed": "as printed", "found": "learned here", "ours": ""}[kind]
         cells = [Cell(f"{label}, {where}".rstrip(", "))]
@@ -241,6 +268,8 @@ def wins(findings: Findings) -> Table | None:
             apart = None if share is None or printed is None else 100.0 * share - printed
             far = apart is not None and (abs(apart) > 5.0 if kind == "printed" else apart < -5.0)
             far = far and findings.records.scale == "paper"
+            if far and made is not None:
+                remarks.append(_remark(findings, made, horizon))
             cells.append(
                 Cell(
                     "" if apart is None else f"{apart:+.1f}{' ‡' if far else ''}",
@@ -267,7 +296,7 @@ def wins(findings: Findings) -> Table | None:
         "left to chance, and equal regret counts half. "
         + (
             "‡ is more than 5 points away from the paper, for what is as printed, or below it, for what was "
-            "learned here."
+            "learned here. " + " ".join(remarks)
             if findings.records.scale == "paper"
             else "The fewer runs a problem has, the closer to one half all shares are: with this budget they "
             "say little."
