@@ -315,7 +315,7 @@ def choice_map(lines: Sequence[Line], chosen: Line, *, x: str, y: str, title: st
     for place, line in enumerate(lines):
         axes.plot(line.x, line.y, color=(BLUE, VERMILION, INK)[place % 3], linestyle=("-", "--", "-.")[place % 3],
                   drawstyle="steps-mid", label=line.label)  # fmt: skip
-    axes.plot(chosen.x, chosen.y, color=INK, linewidth=1, drawstyle="steps-mid")
+    axes.plot(chosen.x, chosen.y, color=INK, linewidth=3, drawstyle="steps-mid", zorder=1)
     axes.set_ylim(0.0, 1.02)
     axes.set_xlim(1, chosen.x[-1])
     axes.set_xlabel(x)
