@@ -9,6 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from metabandit.experiments.paper import HORIZONS, table1
+from metabandit.experiments.plan import candidates
+from metabandit.experiments.records import Records
+from metabandit.report.content import significant
+from metabandit.report.findings import Findings
+
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCKS = [
@@ -47,3 +53,32 @@ def test_links_in_the_docs_lead_somewhere():
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_table_of_the_readme_is_that_of_the_records():
+    """What it is worth: every number is a record's."""
+    findings = Findings(Records.read(ROOT / "docs" / "reproduction" / "records.jsonl"))
+    known = {item.id: item for item in candidates()}
+    ids = {
+        "UCB1": "printed/ucb1:C=2",
+        "Thompson sampling": "today/thompson",
+        "UCB1-Tuned": "printed/ucb1-tuned",
+        "the paper's Power-2, learned anew": "found/power-2/{}",
+        "**a formula found by metabandit**": "ours/formula/{}",
+        "**Power-1 learned by metabandit**": "ours/power-1/{}",
+    }
+    text = (ROOT / "README.md").read_text("utf-8").partition("## What it is worth")[2]
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", text, re.M)[:9]
+    shown = {row[0].strip(): row[1:] for row in rows}
+    for place, horizon in enumerate(HORIZONS):
+        for label, name in ids.items():
+            item = known[name.format(horizon)]
+            value = findings.exact(item, horizon)
+            if value is None:
+                value = findings.test(item, "bernoulli", horizon)["regret"]
+            written = shown[label][place].partition(" ±")[0]
+            assert written == significant(value, len(written.replace(".", "").lstrip("0")))
+        best = min(row.regret["bernoulli", horizon] for row in table1())
+        assert float(shown["the best row of the paper"][place]) == best
+        floor = shown["the Bayes-optimal floor"][place]
+        assert floor == significant(findings.floor(horizon), 4)
