@@ -440,7 +440,7 @@ BAD = [
     ("ucb1 | r/(t - 5) | --arms | 3", ["index of r/(t - 5) ", "n=", "r=", "t=5"]),
     ("kl-ucb | --prior | gaussian", ["kl-ucb", "kl_upper", "[0, 1]"]),
     ("greedy | --method | exactly", ["'exactly'", "did you mean exact"]),
-    ("greedy | --method | exact | --episodes | 9", ["episodes and runs", "monte-carlo"]),
+    ("greedy | --method | exact | --episodes | 9", ["episodes, runs", "monte-carlo"]),
     ("ucb2 | --method | exact", ["ucb2", "memory beyond the counts", "monte-carlo"]),
     ("greedy | --method | exact | --prior | gaussian", ["Bernoulli arms", "gaussian:"]),
     ("greedy | --method | exact | --arms | 4", ["3 arms", "not 4"]),

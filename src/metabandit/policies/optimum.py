@@ -41,10 +41,6 @@ class Optimum:
         return asdict(self)
 
 
-# What was solved in this process: a long horizon takes half a minute.
-_SOLVED: dict[tuple[str, int, int, str], Optimum] = {}
-
-
 def has_optimum(prior: Prior) -> bool:
     """Whether backward induction can be done for a prior."""
     return type(prior) is Bernoulli and prior.arms <= 3
@@ -91,13 +87,9 @@ def optimal(
     known = check_solvable(prior, "the optimum")
     horizon = check_horizon(horizon)
     _check_start(start, known.arms, horizon)
-    key = (str(known), known.arms, horizon, start)
-    if key in _SOLVED:
-        return _SOLVED[key]
     reward, _ = solve(known, horizon, start=start, keep=False, threads=threads, progress=progress)
     regret = horizon * known.expected_best() - reward
-    _SOLVED[key] = Optimum(str(known), known.arms, horizon, start, reward, regret)
-    return _SOLVED[key]
+    return Optimum(str(known), known.arms, horizon, start, reward, regret)
 
 
 def _check_start(start: str, arms: int, horizon: int) -> None:
