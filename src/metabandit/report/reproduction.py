@@ -10,6 +10,7 @@ from ..experiments.plan import pieces
 from ..experiments.records import Records
 from . import paper_figures as figures
 from . import paper_tables as tables
+from . import work_tables
 from .content import Figure, Report, Section, Table
 from .findings import Findings, columns
 
@@ -98,10 +99,10 @@ def reproduction_report(records: Records) -> Report:
         *_section(
             "formulas",
             "Formulas",
-            tables=tables.class_tables(findings),
+            tables=work_tables.class_tables(findings),
             figures=figures.formula_lengths(findings),
         ),
-        *_section("times", "Computing time", tables=tables.times(findings)),
+        *_section("times", "Computing time", tables=work_tables.times(findings)),
         Section("method", "How it was done", _METHOD if records.scale == "paper" else _METHOD[:1]),
     ]
     versions = {
