@@ -98,11 +98,11 @@ def table2() -> dict[tuple[str, int], float]:
 
 
 _NEGATIVE_C = (
-    "the table contradicts itself: from c = -1.82 to -1.84 it moves by 1 to 2 %, where with the same luck regret "
+    "not explained; the table contradicts itself: from c = -1.82 to -1.84 it moves by 1 to 2 %, where with the same luck regret "
     "moves by 0.1 to 0.4 %; and its 0.73 for Bernoulli arms at T = 10 is less than any c has (0.742, exactly). With "
     "c = 0 and c = 3 it agrees"
 )
-_SAME_EPOCHS = "the table contradicts itself: up to T = 100 its epochs are those of alpha = 0.001, for which it has 1.28 and 7.90"
+_SAME_EPOCHS = "not explained; the table contradicts itself: up to T = 100 its epochs are those of alpha = 0.001, for which it has 1.28 and 7.90"
 # What is known of cells that may differ by more than 3 %, by policy, family and horizon.
 NOTES: dict[tuple[str, str, int], str] = {
     ("ucb1-normal", "bernoulli", 10): (
@@ -112,14 +112,14 @@ NOTES: dict[tuple[str, str, int], str] = {
         "the exact regret is 1.921: the table's 1.85 is out of reach of this formula"
     ),
     ("sqrt(n) * (r - 1/2)", "bernoulli", 1000): (
-        "its ties matter: the index is 0 for every arm with mean 1/2. At random they give 14.11, in favour of the arm "
-        "with more plays 14.38, of the other 13.88 (exactly); rounding may have broken them"
+        "not explained; its ties matter: the index is 0 for every arm with mean 1/2. At random they give 14.11, in favour of the arm "
+        "with more plays 14.38, of the other 13.88 (exactly, by adding or subtracting n/1000000000)"
     ),
     ("r + 1/(n + 1/2)", "bernoulli", 1000): (
-        "as at T = 100 the row is not of this formula, it seems: it has less regret there and more here"
+        "not explained; as at T = 100 the row does not fit this formula: it has less regret there and more here"
     ),
     ("ucb-v:c=1.542,zeta=0.0631", "gaussian", 10): (
-        "a misprint, it seems: 1.01 is also in the next row, where it agrees, and this policy agrees at T = 100 and "
+        "not explained; a misprint? 1.01 is also in the next row, where it agrees, and this policy agrees at T = 100 and "
         "1000 and on Bernoulli arms"
     ),
     **{("ucb2:alpha=0.000749", "gaussian", horizon): _SAME_EPOCHS for horizon in (10, 100)},
