@@ -13,8 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .errors import InputError
-    from .evaluation import Comparison, Difference, Evaluation, IndexFault, evaluate, recount
+    from .errors import IndexFault, InputError
+    from .evaluation import Comparison, Difference, Evaluation, evaluate, recount
     from .experiments import Records, reproduce
     from .expressions import ExpressionError
     from .families import BERNOULLI, BETA, GAUSSIAN, Family
@@ -32,19 +32,20 @@ if TYPE_CHECKING:
         sharpen,
     )
     from .learning import Learned, Optimizer, learn, register_optimizer
+    from .play import ArmView, Player
     from .policies import (
         ChoicePolicy,
         Entry,
         IndexPolicy,
-        OptimalPolicy,
-        Optimum,
         Parameter,
         Policy,
         Start,
-        optimal,
+        load,
+        load_player,
         policy,
         register,
     )
+    from .policies.optimum import OptimalPolicy, Optimum, optimal
     from .priors import Bernoulli, BetaRewards, Gaussian, Prior, Table, TruncatedGaussian, prior
     from .report import load_report, write_report
 
@@ -54,6 +55,7 @@ __all__ = [
     "BERNOULLI",
     "BETA",
     "GAUSSIAN",
+    "ArmView",
     "Bernoulli",
     "BetaRewards",
     "ChoicePolicy",
@@ -75,6 +77,7 @@ __all__ = [
     "Optimizer",
     "Optimum",
     "Parameter",
+    "Player",
     "Policy",
     "Prior",
     "RankedFormula",
@@ -87,6 +90,8 @@ __all__ = [
     "every_state",
     "general_sample",
     "learn",
+    "load",
+    "load_player",
     "load_report",
     "make_classes",
     "optimal",
@@ -102,13 +107,16 @@ __all__ = [
     "write_report",
 ]
 
+# What starts fast comes first: a name is looked for in one after the other.
 _HOMES = (
     "errors",
-    "evaluation",
+    "policies",
+    "play",
     "expressions",
     "families",
-    "policies",
     "priors",
+    "policies.optimum",
+    "evaluation",
     "learning",
     "formulas",
     "experiments",
