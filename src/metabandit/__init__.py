@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     )
     from .policies.optimum import OptimalPolicy, Optimum, optimal
     from .priors import Bernoulli, BetaRewards, Gaussian, Prior, Table, TruncatedGaussian, prior
+    from .replaying import Log, Replay, Replayed, read_log, replay
     from .report import load_report, write_report
 
 __version__ = "0.1.0"
@@ -73,6 +74,7 @@ __all__ = [
     "IndexPolicy",
     "InputError",
     "Learned",
+    "Log",
     "OptimalPolicy",
     "Optimizer",
     "Optimum",
@@ -82,6 +84,8 @@ __all__ = [
     "Prior",
     "RankedFormula",
     "Records",
+    "Replay",
+    "Replayed",
     "Start",
     "Table",
     "TruncatedGaussian",
@@ -98,9 +102,11 @@ __all__ = [
     "policy",
     "prior",
     "reachable_sample",
+    "read_log",
     "recount",
     "register",
     "register_optimizer",
+    "replay",
     "reproduce",
     "search",
     "sharpen",
@@ -117,6 +123,7 @@ _HOMES = (
     "priors",
     "policies.optimum",
     "evaluation",
+    "replaying",
     "learning",
     "formulas",
     "experiments",
