@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from ..errors import IndexFault, InputError
@@ -213,29 +214,31 @@ class Ucb2(Rule):
         return position
 
 
-def _normal(moment: Moment, stream: int) -> float:
+@cache
+def _normal_quantile() -> Callable[[float], float]:
     from statistics import NormalDist
 
-    return NormalDist().inv_cdf(noise.unit(moment.key, moment.step, stream))
+    return NormalDist().inv_cdf
 
 
-def _log_gamma_draw(shape: float, moment: Moment, stream: int) -> float:
+def _log_gamma_draw(shape: float, key: int, step: int, stream: int) -> float:
     """The logarithm of a Gamma variate (Marsaglia, Tsang 2000), with U^(1/a) for shapes below 1."""
-    d = shape + (1.0 if shape < 1.0 else 0.0) - 1.0 / 3.0
+    quantile = _normal_quantile()
+    log = math.log
+    d = shape + 2.0 / 3.0 if shape < 1.0 else shape - 1.0 / 3.0
     attempt = stream
     while True:
-        z = _normal(moment, attempt)
+        z = quantile(noise.unit(key, step, attempt))
         root = 1.0 + z / math.sqrt(9.0 * d)
-        v = root * root * root
-        if v > 0.0:
-            log_v = math.log(v)
-            log_u = math.log(noise.unit(moment.key, moment.step, attempt + 1))
-            if log_u < 0.5 * z * z + d - d * v + d * log_v:
+        if root > 0.0:
+            log_v = 3.0 * log(root)
+            least = 0.5 * z * z + d - d * root * root * root + d * log_v
+            if log(noise.unit(key, step, attempt + 1)) < least:
                 break
         attempt += 1 << 16
-    result = math.log(d) + log_v
+    result = log(d) + log_v
     if shape < 1.0:
-        result += math.log(noise.unit(moment.key, moment.step, stream + 2)) / shape
+        result += log(noise.unit(key, step, stream + 2)) / shape
     return result
 
 
@@ -250,11 +253,12 @@ class ThompsonBeta(Rule):
     def choose(self, moment: Moment) -> int:
         # X / (X + Y) with Gamma variates is a Beta variate; ln X - ln Y orders them alike.
         draws = []
-        for position, arm in enumerate(moment.arms):
-            stream = noise.ARMS + 8 * position
-            wins = _log_gamma_draw(self.a + arm.total, moment, stream)
+        key, step, stream = moment.key, moment.step, noise.ARMS
+        for arm in moment.arms:
+            wins = _log_gamma_draw(self.a + arm.total, key, step, stream)
             failures = max(self.b + arm.plays - arm.total, 1e-6)
-            draws.append(wins - _log_gamma_draw(failures, moment, stream + 4))
+            draws.append(wins - _log_gamma_draw(failures, key, step, stream + 4))
+            stream += 8
         return draws.index(max(draws))
 
 
@@ -265,10 +269,11 @@ class ThompsonGaussian(Rule):
     sigma: float
 
     def choose(self, moment: Moment) -> int:
-        draws = [
-            arm.mean + self.sigma * _normal(moment, noise.ARMS + position) / math.sqrt(arm.plays)
-            for position, arm in enumerate(moment.arms)
-        ]
+        quantile = _normal_quantile()
+        draws = []
+        for position, arm in enumerate(moment.arms):
+            z = quantile(noise.unit(moment.key, moment.step, noise.ARMS + position))
+            draws.append(arm.mean + self.sigma * z / math.sqrt(arm.plays))
         return draws.index(max(draws))
 
 

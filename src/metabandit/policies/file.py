@@ -11,6 +11,7 @@ from ..data import read_data, write_data
 from ..errors import InputError
 from ..expressions import HIGHEST_DEGREE, names, parse
 from ..files import check_new, written
+from ..play.player import FORMAT as PLAYER_FORMAT
 from .base import IndexPolicy, Policy
 from .power import FIRST_VALUES, feature, power_tree, powers, weight_names
 from .registry import CATALOGUE
@@ -231,7 +232,10 @@ def read_file(path: str | Path) -> PolicyFile:
             f"{path} is damaged, or no policy file: it is not valid JSON ({error})"
         ) from None
     if not isinstance(value, dict) or value.get("format") != FORMAT:
-        raise InputError(f'{path} is no policy file: it has no "format": "{FORMAT}"')
+        hint = ""
+        if isinstance(value, dict) and value.get("format") == PLAYER_FORMAT:
+            hint = ", but a player's: load_player reads it"
+        raise InputError(f'{path} is no policy file{hint}: it has no "format": "{FORMAT}"')
     if value.get("version") != VERSION or isinstance(value["version"], bool):
         raise InputError(
             f"{path} has version {value.get('version')!r}; this metabandit reads version {VERSION}. "

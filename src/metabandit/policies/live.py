@@ -15,6 +15,7 @@ from ..play import Arm, ArmName, Player, Rewards, Setting, read_arms
 from ..play.player import FORMAT, VERSION
 from ..settings import check_horizon, check_seed
 from .base import IndexPolicy, Policy
+from .file import FORMAT as POLICY_FORMAT
 from .file import Catalogued, Expression, Power, Solved
 
 if TYPE_CHECKING:
@@ -171,7 +172,10 @@ def load_player(path: str | Path) -> Player:
 
 def _restore(path: Path, value: Any) -> Player:
     if not isinstance(value, dict) or value.get("format") != FORMAT:
-        raise InputError(f'{path} is no player\'s file: it has no "format": "{FORMAT}"')
+        hint = ""
+        if isinstance(value, dict) and value.get("format") == POLICY_FORMAT:
+            hint = ", but a policy: load reads it"
+        raise InputError(f'{path} is no player\'s file{hint}: it has no "format": "{FORMAT}"')
     if value.get("version") != VERSION:
         raise InputError(
             f"{path} has version {value.get('version')!r}; this metabandit reads version {VERSION}. "
