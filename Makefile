@@ -35,10 +35,11 @@ lint: .venv/dev
 test: lint
 	$(BIN)/pytest -n 2 --dist loadfile
 
-# Speed against peers, in one run on one thread; then that of exact evaluation.
+# Speed against peers, in one run on one thread; then that of exact evaluation, and of live play.
 bench: .venv/bench
 	$(BIN)/python benchmarks/speed.py --json benchmarks/speed.json
 	$(BIN)/python benchmarks/exact.py --json benchmarks/exact.json
+	$(BIN)/python benchmarks/play.py --json benchmarks/play.json
 
 # The paper's experiments at its own scale: about two hours on two cores; goes on if it was stopped.
 reproduction: .venv/run

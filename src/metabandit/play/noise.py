@@ -43,4 +43,4 @@ def below(key: int, step: int, stream: int, limit: int) -> int:
 
 def unit(key: int, step: int, stream: int) -> float:
     """A uniform number strictly between 0 and 1."""
-    return ((bits(key, step, stream) >> 9) + 0.5) * 2.0**-23
+    return ((bits(key, step, stream) >> 9) + 0.5) * 1.1920928955078125e-07  # 2^-23
