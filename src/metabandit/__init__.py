@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .advice import Advice, advise
     from .errors import InputError
     from .evaluation import Comparison, Difference, Evaluation, IndexFault, evaluate, recount
     from .experiments import Records, reproduce
@@ -54,6 +55,7 @@ __all__ = [
     "BERNOULLI",
     "BETA",
     "GAUSSIAN",
+    "Advice",
     "Bernoulli",
     "BetaRewards",
     "ChoicePolicy",
@@ -82,6 +84,7 @@ __all__ = [
     "Start",
     "Table",
     "TruncatedGaussian",
+    "advise",
     "classify",
     "evaluate",
     "every_state",
@@ -111,6 +114,7 @@ _HOMES = (
     "priors",
     "learning",
     "formulas",
+    "advice",
     "experiments",
     "report",
 )
