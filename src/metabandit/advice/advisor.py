@@ -23,7 +23,7 @@ from ..policies.file import Measured, PolicyFile, check_target
 from ..policies.optimum import has_optimum, optimum_seconds
 from ..policies.start import default_start
 from ..priors import Bernoulli, Prior, Table
-from .classics import playable, reward_slowness
+from .classics import playable, reward_slowness, slowness
 from .neighbours import Neighbour, neighbours
 from .readable import find_readable
 from .result import (
@@ -42,13 +42,14 @@ LEARNED_NAME = "learned power-1"
 _EXACT_SECONDS = 0.15
 _FLOOR_SECONDS = 5.0
 # What the comparison may take, in plays times arms of a policy, and its most episodes.
-_WORK = 1.2e8
+_WORK = 8e7
 _LEAST_EPISODES, _MOST_EPISODES = 1000, 200_000
+_SLOW = 20.0
 # A neighbour gets this share.
 _NEIGHBOUR = 0.25
 # How much of what `learn` takes by default is spent: simulated, and seconds of a core if exact.
-_EFFORT = 0.035
-_EXACT_LEARNING = 30.0
+_EFFORT = 0.02
+_EXACT_LEARNING = 24.0
 # What `learn` takes with effort 1, in plays times arms and in candidates (Power-1 has 14 weights).
 _LEARNING_WORK, _LEARNING_CANDIDATES = 1.2e11, 400 * 14
 # A generation of Power-1 has 11 candidates, and there should be so many generations.
@@ -152,8 +153,7 @@ def advise(
 
 def _exactly(prior: Prior, horizon: int) -> bool:
     """Whether regret is computed exactly; with three arms Thompson sampling cannot be."""
-    plans = [(item, item.plan(prior, 1)) for item in (policy("uniform"), policy("thompson"))]
-    if exact.obstacle(prior, plans, horizon) is not None:
+    if prior.arms > 2 or exact.obstacle(prior, [], horizon) is not None:
         return False
     return exact.cost(prior, horizon) <= _EXACT_SECONDS
 
@@ -191,7 +191,7 @@ def _learned(desk: _Desk) -> Candidate:
         start=desk.begin,
         seed=stream(aim.seed, 8),
         effort=effort,
-        episodes=int(min(5000, max(200, fitting))),
+        episodes=int(min(3000, max(200, fitting))),
         threads=aim.threads,
         measured=False,
         progress=told,
@@ -211,6 +211,8 @@ def _compare(
 ) -> tuple[Comparison, list[tuple[str, str]]]:
     """All policies on the same fresh problems, and those whose index failed there."""
     size = where.horizon * where.prior.arms * reward_slowness(where.prior)
+    # Fewer for all where one is slow: it came from an exact comparison, which minds less.
+    size *= max(1.0, max(map(slowness, policies)) / _SLOW)
     episodes = int(share * desk.effort * _WORK / size)
     episodes = min(_MOST_EPISODES, max(_LEAST_EPISODES, episodes))
     options: dict[str, Any] = {"method": "monte-carlo", "episodes": episodes}

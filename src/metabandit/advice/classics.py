@@ -18,7 +18,7 @@ _GITTINS_PLAYS = 300
 
 def reward_slowness(prior: Prior) -> float:
     """About how many times longer a play takes than with the rewards of other families."""
-    return 60.0 if prior.family is BETA else 1.0
+    return 100.0 if prior.family is BETA else 1.0
 
 
 def slowness(item: Policy) -> float:
