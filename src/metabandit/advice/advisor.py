@@ -5,7 +5,7 @@ All budgets are numbers of plays, never seconds: one seed, one result, on any ma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from ..policies.optimum import has_optimum, optimum_seconds
 from ..policies.start import default_start
 from ..priors import Bernoulli, Prior, Table
 from .classics import playable, reward_slowness, slowness
-from .neighbours import Neighbour, neighbours
+from .neighbours import Neighbour, has_neighbours, neighbours
 from .readable import find_readable
 from .result import (
     CLASSIC,
@@ -54,6 +54,8 @@ _EXACT_LEARNING = 24.0
 _LEARNING_WORK, _LEARNING_CANDIDATES = 1.2e11, 400 * 14
 # A generation of Power-1 has 11 candidates, and there should be so many generations.
 _GENERATION, _GENERATIONS = 11, 15
+# Episodes that are played at least, plays times arms of a second on two cores, and when to say so.
+_LEAST_WORK, _SPEED, _PATIENCE = 1.2e5, 3e8, 90.0
 # How far each part of the work reaches.
 _PARTS = {"formula": 0.3, "learning": 0.7, "ranking": 0.88, "neighbours": 1.0}
 
@@ -129,12 +131,6 @@ def advise(
     kept = [item for item in candidates if item.policy.name not in dict(faults)]
     kept = [_measured(item, comparison, place) for place, item in enumerate(kept)]
     scenarios = _scenarios(desk, kept, comparison)
-    notes = []
-    if len(scenarios) <= 2:
-        notes.append(
-            f"Near priors are known for the priors of metabandit only, so for {prior} the horizon alone was "
-            f"varied."
-        )
     advice = Advice(
         candidates=tuple(kept),
         comparison=comparison,
@@ -143,12 +139,29 @@ def advise(
         skipped=(*skipped, *faults),
         seed=aim.seed,
         effort=effort,
-        notes=tuple(notes),
     )
+    advice = replace(advice, notes=tuple(_notes(advice, prior)))
     if target is not None and advice.recommended.file is not None:
         advice.recommended.file.write(target)
         advice = replace(advice, written=target)
     return advice
+
+
+def _notes(advice: Advice, prior: Prior) -> Iterator[str]:
+    """What else should be known."""
+    for place, item in enumerate(advice.candidates):
+        apart = advice.comparison.difference(advice.choice, place)
+        if item.role == REFERENCE and apart.significant and apart.mean > 0.0:
+            share = apart.mean / advice.comparison[advice.choice].mean_regret
+            yield (
+                f"{item.policy.name} has {100.0 * share:.1f} % less regret still, but needs a table that is "
+                f"made for the prior and the number of plays."
+            )
+    if not has_neighbours(prior):
+        yield (
+            f"Near priors are known for the priors of metabandit only, so for {prior} the horizon alone was "
+            f"varied."
+        )
 
 
 def _exactly(prior: Prior, horizon: int) -> bool:
@@ -166,6 +179,9 @@ def _announce_compilation(desk: _Desk) -> None:
     if _exactly(desk.aim.prior, desk.aim.horizon):
         exact.announce_compilation(desk.aim.prior.arms, desk.announce)
     montecarlo.announce_compilation(desk.announce)
+    size = desk.aim.horizon * desk.aim.prior.arms * reward_slowness(desk.aim.prior)
+    if (seconds := _LEAST_WORK * size / _SPEED) > _PATIENCE:
+        desk.announce(f"so many plays take longer: about {seconds / 60.0:.0f} minutes ...")
 
 
 def _learned(desk: _Desk) -> Candidate:

@@ -25,6 +25,11 @@ class Neighbour:
     horizon: int
 
 
+def has_neighbours(prior: Prior) -> bool:
+    """Whether near priors are known, and not only other horizons."""
+    return type(prior) in _WAYS
+
+
 def neighbours(prior: Prior, horizon: int, *, seed: int) -> list[Neighbour]:
     """Near priors, where the kind of prior is known, and half and double the plays."""
     found = []

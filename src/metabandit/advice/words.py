@@ -40,18 +40,18 @@ def _first(advice: Advice) -> str:
     )
     apart = advice.comparison.difference(formula, learned)
     share = apart.mean / float(advice.comparison[formula].mean_regret or 1.0)
-    if chosen == formula:
-        if not apart.significant:
-            why = "and the learned policy is not better by more than noise"
-        elif share > 0.0:
-            why = f"and the learned policy has only {_percent(share)} less, with numbers that say little"
-        else:
-            why = f"and the learned policy has {_percent(share)} more"
-        formula_text = ""
+    if chosen != formula:
+        more = _percent(1.0 / (1.0 - share) - 1.0)
+        why = f"and the best readable formula, {advice.candidates[formula].policy.name}, has {more} more"
+    elif not apart.significant:
+        why = "and the learned policy is not better by more than noise"
+    elif share > 0.0:
+        why = (
+            f"and the learned policy, weights instead of a formula, has only {_percent(share)} less"
+        )
     else:
-        why = f"and the best readable formula, {advice.candidates[formula].policy.name}, has {_percent(1.0 / (1.0 - share) - 1.0)} more"
-        formula_text = ""
-    return f"{text}, {why}.{formula_text}"
+        why = f"and the learned policy has {_percent(share)} more"
+    return f"{text}, {why}."
 
 
 def _if_wrong(advice: Advice) -> list[str]:
