@@ -42,13 +42,13 @@ LEARNED_NAME = "learned power-1"
 _EXACT_SECONDS = 0.15
 _FLOOR_SECONDS = 5.0
 # What the comparison may take, in plays times arms of a policy, and its most episodes.
-_WORK = 8e7
+_WORK = 6e7
 _LEAST_EPISODES, _MOST_EPISODES = 1000, 200_000
 _SLOW = 20.0
 # A neighbour gets this share.
 _NEIGHBOUR = 0.25
 # How much of what `learn` takes by default is spent: simulated, and seconds of a core if exact.
-_EFFORT = 0.02
+_EFFORT = 0.015
 _EXACT_LEARNING = 24.0
 # What `learn` takes with effort 1, in plays times arms and in candidates (Power-1 has 14 weights).
 _LEARNING_WORK, _LEARNING_CANDIDATES = 1.2e11, 400 * 14

@@ -27,7 +27,7 @@ from .classics import reward_slowness
 _BONUS = (0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
 _FACTOR = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5)
 # What all formulas together may take: plays times arms if simulated, seconds of a core if exact.
-_WORK = 1.8e9
+_WORK = 1.2e9
 _SECONDS = 8.0
 _LEAST_PROBLEMS = 16
 _LAST = 8
