@@ -253,12 +253,12 @@ class Advice:
 
 def _describe(candidate: Candidate) -> dict[str, Any]:
     item = candidate.policy
-    index = isinstance(item, IndexPolicy)
+    index = item if isinstance(item, IndexPolicy) else None
     return {
         "policy": item.name,
         "role": candidate.role,
-        "formula": item.formula if isinstance(item, IndexPolicy) else None,
-        "start": str(item.start) if index and isinstance(item, IndexPolicy) else None,
+        "formula": None if index is None else index.formula,
+        "start": None if index is None else str(index.start),
     }
 
 
