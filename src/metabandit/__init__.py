@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .advice import Advice, advise
     from .errors import IndexFault, InputError
     from .evaluation import Comparison, Difference, Evaluation, evaluate, recount
     from .experiments import Records, reproduce
@@ -56,6 +57,7 @@ __all__ = [
     "BERNOULLI",
     "BETA",
     "GAUSSIAN",
+    "Advice",
     "ArmView",
     "Bernoulli",
     "BetaRewards",
@@ -89,6 +91,7 @@ __all__ = [
     "Start",
     "Table",
     "TruncatedGaussian",
+    "advise",
     "classify",
     "evaluate",
     "every_state",
@@ -126,6 +129,7 @@ _HOMES = (
     "replaying",
     "learning",
     "formulas",
+    "advice",
     "experiments",
     "report",
 )

@@ -10,6 +10,7 @@ import typer
 
 from ..errors import InputError
 from . import (
+    advise,
     evaluate,
     formulas,
     learn,
@@ -29,6 +30,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command("advise")(advise.advise)
 app.command("evaluate")(evaluate.evaluate)
 app.command("formulas")(formulas.formulas)
 app.command("learn")(learn.learn)

@@ -77,6 +77,7 @@ class Judge:
     method: EXACTLY (the mean over the prior), ON_PROBLEMS (exact on each of the problems drawn, or
         on all of a table) or SIMULATED
     training: the problems of the paper's protocol, drawn once; else they are fresh
+    episodes: how many are simulated at first
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class Judge:
         seed: int,
         threads: int,
         training: Training | None = None,
+        episodes: int | None = None,
     ) -> None:
         self.objective = objective
         self.prior = prior
@@ -108,7 +110,7 @@ class Judge:
             self.problems, self.runs = training.problems, training.runs
         elif method == SIMULATED:
             self.runs = 1 if objective.mean else _RUNS
-            self.problems = _FIRST_EPISODES // self.runs
+            self.problems = max(2, (episodes or _FIRST_EPISODES) // self.runs)
         elif method == ON_PROBLEMS:
             self.problems = len(prior.means) if isinstance(prior, Table) else _FIRST_PROBLEMS
         self.reference_regret: Array | None = None

@@ -114,6 +114,7 @@ def learn(
     seed: int = 0,
     effort: float = 1.0,
     generations: int | None = None,
+    episodes: int | None = None,
     time_limit: float | None = None,
     threads: int | None = None,
     measured: bool = True,
@@ -142,6 +143,8 @@ def learn(
     seed: one seed, one result, whatever the number of threads
     effort: 2 lets the search take twice as long, 0.5 half as long
     generations: how many there are, instead of what effort allows
+    episodes: how many a candidate of the first generation plays where candidates are simulated, 20,000 by
+        default; fewer leave a small effort more generations
     time_limit: seconds after which the search ends with the best so far
     measured: whether the floor is computed, and the result compared with classics in the end
     out: the policy file to write; a trace of all generations is written beside it
@@ -160,7 +163,7 @@ def learn(
     plan = _make_plan(
         space, prior, horizon, objective=objective, reference=reference, start=start, v1=v1,
         initial=initial, optimizer=optimizer, protocol=protocol, seed=seed, effort=effort,
-        generations=generations, time_limit=time_limit, threads=threads,
+        generations=generations, episodes=episodes, time_limit=time_limit, threads=threads,
     )  # fmt: skip
     target = None if out is None else check_target(out, resume=resume, force=force)
     if target is None and (resume or force):
@@ -215,6 +218,7 @@ def _make_plan(
     seed: int,
     effort: float,
     generations: int | None,
+    episodes: int | None,
     time_limit: float | None,
     threads: int | None,
 ) -> Plan:
@@ -232,11 +236,13 @@ def _make_plan(
         generations = check_whole(generations, "the number of generations", 1)
     elif paper:
         generations = max(1, round(_PAPER_GENERATIONS * effort))
+    if episodes is not None:
+        episodes = check_whole(episodes, "the number of episodes", 2)
     # A candidate shows whether prior and horizon can be played at all.
     made.policy(made.center).check(prior, aim.horizon)
     return Plan(
         **vars(aim), space=made, optimizer=which, training=training, effort=effort,
-        generations=generations, time_limit=check_time_limit(time_limit),
+        generations=generations, time_limit=check_time_limit(time_limit), episodes=episodes,
     )  # fmt: skip
 
 
@@ -258,6 +264,8 @@ def _training(protocol: str) -> Training | None:
 
 def _settings(plan: Plan) -> dict[str, Any]:
     """What a run must have in common with the one that it resumes."""
+    # Left out where it is the default, so that traces from before it was known can be resumed.
+    episodes = {} if plan.episodes is None else {"episodes": plan.episodes}
     return {
         "space": plan.space.name,
         "parameters": list(plan.space.free),
@@ -274,6 +282,7 @@ def _settings(plan: Plan) -> dict[str, Any]:
         "seed": plan.seed,
         "effort": plan.effort,
         "generations": plan.generations,
+        **episodes,
         "versions": versions(),
     }
 

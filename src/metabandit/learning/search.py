@@ -48,6 +48,7 @@ class Plan(Aim):
     effort: float
     generations: int | None
     time_limit: float | None
+    episodes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -162,6 +163,7 @@ class Search:
             seed=stream(plan.seed, 1, number),
             threads=plan.threads,
             training=plan.training,
+            episodes=plan.episodes,
         )
 
     def run(self) -> Iterator[Generation]:

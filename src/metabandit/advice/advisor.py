@@ -1,0 +1,203 @@
+"""`advise`: search a little, compare with the classics on fresh problems, and say what is worth using.
+
+All budgets are numbers of plays, never seconds: one seed, one result, on any machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import InputError
+from ..evaluation import Comparison, exact, montecarlo
+from ..evaluation.results import EXACT
+from ..learning import Generation, learn
+from ..learning.aim import check_effort, make_aim, silent, stream
+from ..learning.judges import EXACTLY, judging_method
+from ..policies import Start, policy
+from ..policies.file import Measured, PolicyFile, check_target
+from ..policies.optimum import has_optimum, optimum_seconds
+from ..policies.start import default_start
+from ..priors import Bernoulli, Prior, Table
+from .classics import playable, reward_slowness
+from .comparing import Desk, Tell, compare, compare_nearby, is_exact
+from .neighbours import Neighbour, has_neighbours
+from .readable import find_readable
+from .result import (
+    CLASSIC,
+    FORMULA,
+    LEARNED,
+    REFERENCE,
+    Advice,
+    Candidate,
+)
+
+LEARNED_NAME = "learned power-1"
+_FLOOR_SECONDS = 5.0
+# How much of what `learn` takes by default is spent: simulated, and seconds of a core if exact.
+_EFFORT = 0.015
+_EXACT_LEARNING = 24.0
+# What `learn` takes with effort 1, in plays times arms and in candidates (Power-1 has 14 weights).
+_LEARNING_WORK, _LEARNING_CANDIDATES = 1.2e11, 400 * 14
+# A generation of Power-1 has 11 candidates, and there should be so many generations.
+_GENERATION, _GENERATIONS = 11, 15
+# Episodes that are played at least, plays times arms of a second on two cores, and when to say so.
+_LEAST_WORK, _SPEED, _PATIENCE = 1.2e5, 3e8, 90.0
+
+
+def advise(
+    prior: Prior,
+    horizon: int,
+    *,
+    seed: int = 0,
+    effort: float = 1.0,
+    threads: int | None = None,
+    out: str | Path | None = None,
+    force: bool = False,
+    progress: Tell | None = None,
+    announce: Callable[[str], None] | None = None,
+) -> Advice:
+    """What is worth using on problems of a prior: a classic, a readable formula or a learned policy.
+
+    seed: one seed, one result, whatever the number of threads
+    effort: 2 lets searches and comparisons take twice as long, 0.5 half as long
+    out: the policy file to write if what is recommended was searched for; force: overwrite what is there
+    progress: called with the share that is done and what is going on; announce: called with messages
+
+    >>> import metabandit as mb
+    >>> advice = mb.advise(mb.Bernoulli(arms=2), horizon=10, effort=0.01)
+    >>> advice.recommended.role
+    'formula'
+    """
+    aim = make_aim(prior, horizon, objective="regret", reference=None, seed=seed, threads=threads)
+    effort = check_effort(effort)
+    target = None if out is None else check_target(out, force=force)
+    if target is None and force:
+        raise InputError("--force overwrites a policy file: give --out, or leave it out")
+    begin = Start.read(default_start(prior)).resolve(prior)
+    policy("r", start=begin).check(prior, aim.horizon)
+    desk = Desk(aim, effort, begin, progress or (lambda share, doing: None), announce or silent)
+    simulated = not is_exact(prior, aim.horizon)
+    classics, references, skipped = playable(prior, aim.horizon, simulated=simulated)
+    _announce_compilation(desk)
+
+    readable = find_readable(aim, begin, effort=effort, progress=desk.part("formula"))
+    candidates = [
+        Candidate(FORMULA, readable.file.policy.policy(readable.formula), readable.file),
+        _learned(desk),
+        *(Candidate(CLASSIC, item) for item in classics),
+        *(Candidate(REFERENCE, item) for item in references),
+    ]
+    comparison, faults = compare(
+        [item.policy for item in candidates], Neighbour("", prior, aim.horizon), desk,
+        share=1.0, stream_number=7, floor=_quick_floor(prior, aim.horizon),
+        tell=desk.part("ranking"),
+    )  # fmt: skip
+    kept = [item for item in candidates if item.policy.name not in dict(faults)]
+    kept = [_measured(item, comparison, place) for place, item in enumerate(kept)]
+    scenarios = compare_nearby(desk, kept, comparison)
+    advice = Advice(
+        candidates=tuple(kept),
+        comparison=comparison,
+        best_reward=aim.horizon * _expected_best(prior, comparison),
+        scenarios=scenarios,
+        skipped=(*skipped, *faults),
+        seed=aim.seed,
+        effort=effort,
+    )
+    advice = replace(advice, notes=tuple(_notes(advice, prior)))
+    if target is not None and advice.recommended.file is not None:
+        advice.recommended.file.write(target)
+        advice = replace(advice, written=target)
+    return advice
+
+
+def _notes(advice: Advice, prior: Prior) -> Iterator[str]:
+    """What else should be known."""
+    for place, item in enumerate(advice.candidates):
+        apart = advice.comparison.difference(advice.choice, place)
+        if item.role == REFERENCE and apart.significant and apart.mean > 0.0:
+            share = apart.mean / advice.comparison[advice.choice].mean_regret
+            yield (
+                f"{item.policy.name} has {100.0 * share:.1f} % less regret still, but needs a table that is "
+                f"made for the prior and the number of plays."
+            )
+    if not has_neighbours(prior):
+        yield (
+            f"Near priors are known for the priors of metabandit only, so for {prior} the horizon alone was "
+            f"varied."
+        )
+
+
+def _quick_floor(prior: Prior, horizon: int) -> bool:
+    return has_optimum(prior) and optimum_seconds(prior, horizon) <= _FLOOR_SECONDS
+
+
+def _announce_compilation(desk: Desk) -> None:
+    if is_exact(desk.aim.prior, desk.aim.horizon):
+        exact.announce_compilation(desk.aim.prior.arms, desk.announce)
+    montecarlo.announce_compilation(desk.announce)
+    size = desk.aim.horizon * desk.aim.prior.arms * reward_slowness(desk.aim.prior)
+    if (seconds := _LEAST_WORK * size / _SPEED) > _PATIENCE:
+        desk.announce(f"so many plays take longer: about {seconds / 60.0:.0f} minutes ...")
+
+
+def _learned(desk: Desk) -> Candidate:
+    """Power-1, learned with a small part of what `learn` spends."""
+    aim, tell = desk.aim, desk.part("learning")
+    work = aim.horizon * aim.prior.arms * reward_slowness(aim.prior)
+    effort = _EFFORT * desk.effort
+    if (
+        judging_method(policy("r", start=desk.begin), aim.prior, aim.horizon, aim.objective)
+        == EXACTLY
+    ):
+        seconds = _LEARNING_CANDIDATES * exact.cost(aim.prior, aim.horizon)
+        effort = desk.effort * min(1.0, _EXACT_LEARNING / seconds)
+    fitting = _LEARNING_WORK * effort / (_GENERATION * _GENERATIONS * work)
+
+    def told(generation: Generation) -> None:
+        tell(generation.share, f"learning, generation {generation.number}")
+
+    learned = learn(
+        "power-1",
+        aim.prior,
+        aim.horizon,
+        start=desk.begin,
+        seed=stream(aim.seed, 8),
+        effort=effort,
+        episodes=int(min(3000, max(200, fitting))),
+        threads=aim.threads,
+        measured=False,
+        progress=told,
+    )
+    return Candidate(LEARNED, learned.file.policy.policy(LEARNED_NAME), learned.file)
+
+
+def _measured(candidate: Candidate, comparison: Comparison, place: int) -> Candidate:
+    """The candidate, its file with the regret that was measured."""
+    if candidate.file is None or candidate.file.learned is None:
+        return candidate
+    result, floor = comparison[place], comparison.floor
+    regret = Measured(
+        mean=result.mean_regret,
+        standard_error=result.standard_error,
+        interval=result.interval,
+        method="exact" if comparison.method == EXACT else "monte-carlo",
+        episodes=comparison.episodes,
+    )
+    least = None if floor is None else floor.regret
+    origin = replace(candidate.file.learned, regret=regret, floor=least)
+    return replace(candidate, file=PolicyFile(policy=candidate.file.policy, learned=origin))
+
+
+def _expected_best(prior: Prior, comparison: Comparison) -> float:
+    """The mean reward of the best arm: exact where that is known, else of the problems played."""
+    if type(prior) is Bernoulli:
+        return prior.expected_best()
+    if type(prior) is Table:
+        return float(prior.means.max(axis=1).mean())
+    problems = montecarlo.draw_problems(prior, comparison.seed, comparison.episodes)
+    return float(np.max(prior.regret_means(problems), axis=1).mean())

@@ -1,0 +1,152 @@
+"""A formula that a person can read: the best of a few shapes with round numbers in them.
+
+Shapes that were good on all kinds of problems, each with a grid of numbers, play the same problems with the
+same luck; the worse half goes, and those that are left play twice as many. Exactly, in one round, where that
+is quick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from ..errors import InputError
+from ..evaluation import exact
+from ..expressions import length
+from ..learning.aim import Aim, stream, versions
+from ..learning.judges import EXACTLY, SIMULATED, Judge, judging_method
+from ..policies import IndexPolicy, Start
+from ..policies.file import Expression, Origin, PolicyFile, StartSpec, rewards_of
+from ..priors import Prior
+from ..settings import write_number
+from .classics import reward_slowness
+
+_BONUS = (0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
+_FACTOR = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5)
+# What all formulas together may take: plays times arms if simulated, seconds of a core if exact.
+_WORK = 1.2e9
+_SECONDS = 8.0
+_LEAST_PROBLEMS = 16
+_LAST = 8
+# Of formulas this much worse than the best at most, the shortest is taken.
+_SAME = 1.003
+
+
+@dataclass(frozen=True)
+class Readable:
+    """The formula that was found, as text and as a policy file has it."""
+
+    formula: str
+    file: PolicyFile
+    candidates: int
+
+
+def shapes(scale: float, *, unit: bool) -> Iterator[str]:
+    """All formulas that are tried; `scale` is the size of rewards, `unit` whether they lie in [0, 1]."""
+    bonus = [write_number(float(f"{scale * a:.3g}")) for a in _BONUS]
+    factor = [write_number(float(f"{scale * a:.3g}")) for a in _FACTOR]
+    least = [write_number(float(f"{scale * a:.3g}")) for a in (0.05, 0.1, 0.2, 0.4)]
+    yield "r"
+    for a in bonus:
+        yield f"r + {a}/n"
+        yield f"r + {a}/sqrt(n)"
+    for a, b in product(bonus, ("0.5", "1", "2", "3", "5", "10")):
+        yield f"r + {a}/(n + {b})"
+    for a, b in product(bonus, ("2", "3", "5")):
+        yield f"r + {a}/max(n, {b})"
+    for a in factor:
+        yield f"r + {a}*sqrt(ln(h + 1)/n)"
+    for a, b in product(factor, ("2", "5", "10", "30")):
+        yield f"r + {a}*sqrt(ln(1 + h/{b})/n)"
+    for a, b in product(("0.5*", "", "1.5*", "2*", "3*"), least):
+        yield f"r + {a}(s + {b})/n"
+        yield f"r + {a}(s + {b})/sqrt(n)"
+    for a, b in product(("0.3*", "0.5*", "0.7*", "", "1.5*"), least):
+        yield f"r + {a}(s + {b})*sqrt(ln(h + 1)/n)"
+        yield f"r + {a}(s + {b})*ln(h + 1)/n"
+    if unit:
+        for a in bonus:
+            yield f"sqrt(r) + {a}/n"
+        for a, b in product(bonus, ("1", "3")):
+            yield f"sqrt(r) + {a}/(n + {b})"
+
+
+def reward_scale(prior: Prior, seed: int) -> float:
+    """About how far apart rewards lie, as a round number: 1 where they lie in [0, 1]."""
+    if prior.family.in_unit_interval:
+        return 1.0
+    rng = np.random.default_rng(stream(seed, 5))
+    parameters = prior.draw(rng, 256)
+    uniform = rng.random(16)
+    drawn = [prior.family.rewards(uniform, row) for problem in parameters for row in problem[:8]]
+    spread = 2.0 * float(np.std(drawn))
+    power = 10.0 ** np.floor(np.log10(spread)) if spread > 0.0 else 1.0
+    return float(power * min((1.0, 2.0, 5.0, 10.0), key=lambda step: abs(step - spread / power)))
+
+
+def find_readable(
+    aim: Aim,
+    begin: Start,
+    *,
+    effort: float,
+    progress: Callable[[float, str], None],
+) -> Readable:
+    """The best formula for a prior and a horizon; `begin` is how it starts."""
+    prior, horizon = aim.prior, aim.horizon
+    scale = reward_scale(prior, aim.seed)
+    policies = [
+        IndexPolicy(text, start=begin) for text in shapes(scale, unit=prior.family.in_unit_interval)
+    ]
+    method = judging_method(policies[0], prior, horizon, aim.objective)
+    if method == EXACTLY and exact.cost(prior, horizon) * len(policies) > _SECONDS * effort:
+        method = SIMULATED
+    judge = Judge(
+        aim.objective,
+        prior,
+        horizon,
+        reference=None,
+        method=method,
+        seed=stream(aim.seed, 6),
+        threads=aim.threads,
+    )
+    rounds = 1 if method != SIMULATED else int(np.ceil(np.log2(len(policies) / _LAST))) + 1
+    share = _WORK * effort / (rounds * len(policies) * horizon * prior.arms)
+    share /= reward_slowness(prior)
+    first = max(_LEAST_PROBLEMS, int(share))
+    sums, problems = np.zeros(len(policies)), 0
+    left = np.arange(len(policies))
+    for number in range(rounds):
+        progress(number / rounds, f"{len(left)} formulas, round {number + 1} of {rounds}")
+        judge.problems = first << number
+        sums[left] += judge.problems * judge.judge([policies[i] for i in left], number).values
+        problems += judge.problems
+        order = left[np.argsort(sums[left], kind="stable")]
+        left = order if number == rounds - 1 else order[: max(_LAST, len(order) // 2)]
+    values = sums / problems
+    if not np.isfinite(values[left[0]]):
+        raise InputError(
+            f"no formula can be played on problems of {prior}: their indices are not finite numbers "
+            f"there; see whether the prior's rewards are"
+        )
+    alike = [i for i in left.tolist() if values[i] <= values[left[0]] * _SAME]
+    best = policies[min(alike, key=lambda i: length(policies[i].tree))]
+    content = Expression(expression=best.name, parameters={}, start=StartSpec.of(begin))
+    origin = Origin(
+        space="readable formulas",
+        prior=str(prior),
+        arms=prior.arms,
+        horizon=horizon,
+        **rewards_of(prior),
+        objective=aim.objective.name,
+        protocol="advise",
+        optimizer="exhaustive" if method == EXACTLY else "halving",
+        seed=aim.seed,
+        stopped="finished",
+        generations=rounds,
+        evaluations=len(policies),
+        versions=versions(),
+    )
+    return Readable(best.name, PolicyFile(policy=content, learned=origin), len(policies))
