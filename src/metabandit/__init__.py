@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .errors import IndexFault, InputError
-    from .evaluation import Comparison, Difference, Evaluation, evaluate, recount
+    from .evaluation import (
+        Comparison,
+        Contestant,
+        Difference,
+        Episode,
+        Evaluation,
+        evaluate,
+        evaluate_external,
+        recount,
+    )
     from .experiments import Records, reproduce
     from .expressions import ExpressionError
     from .families import BERNOULLI, BETA, GAUSSIAN, Family
@@ -62,8 +71,10 @@ __all__ = [
     "ChoicePolicy",
     "Classes",
     "Comparison",
+    "Contestant",
     "Difference",
     "Entry",
+    "Episode",
     "Evaluation",
     "ExpressionError",
     "Family",
@@ -91,6 +102,7 @@ __all__ = [
     "TruncatedGaussian",
     "classify",
     "evaluate",
+    "evaluate_external",
     "every_state",
     "general_sample",
     "learn",
