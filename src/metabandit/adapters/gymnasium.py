@@ -20,15 +20,11 @@ from ..policies import Policy, policy
 from ..priors import Prior, check_prior
 from ..priors import prior as read_prior
 from ..settings import check_horizon, check_seed, check_whole
-from .missing import not_installed
+from .missing import needs
 
-try:
+with needs("gymnasium"):
     import gymnasium
     from gymnasium.spaces import Box, Dict, Discrete
-except ModuleNotFoundError as error:
-    if error.name != "gymnasium":
-        raise
-    raise not_installed("gymnasium") from None
 
 ID = "metabandit/Bandit-v0"
 

@@ -17,7 +17,7 @@ from ..errors import InputError
 from ..play import ArmName, read_arms
 from ..policies import Policy, policy
 from ..priors import Prior
-from .missing import not_installed
+from .missing import needs
 from .seat import Seat, Terms
 
 
@@ -154,12 +154,8 @@ class MetaMAB:
 
 def register() -> None:
     """Let `mabwiser.simulator.Simulator` take a MetaMAB for a bandit of its own."""
-    try:
+    with needs("mabwiser"):
         from mabwiser.base_mab import BaseMAB
-    except ModuleNotFoundError as error:
-        if error.name != "mabwiser":
-            raise
-        raise not_installed("mabwiser") from None
     BaseMAB.register(MetaMAB)
 
 

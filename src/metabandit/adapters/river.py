@@ -12,15 +12,11 @@ from ..evaluation import Comparison, Contestant, Episode, evaluate_external
 from ..play import ArmName
 from ..policies import Policy, policy
 from ..priors import Prior
-from .missing import not_installed
+from .missing import needs
 from .seat import Seat, Terms
 
-try:
+with needs("river"):
     from river import bandit, stats
-except ModuleNotFoundError as error:
-    if error.name != "river":
-        raise
-    raise not_installed("river") from None
 
 
 class RiverPolicy(bandit.base.Policy):
