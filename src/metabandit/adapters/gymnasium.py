@@ -16,7 +16,8 @@ import numpy as np
 from ..errors import InputError
 from ..evaluation.luck import Luck
 from ..families import Array
-from ..policies import Policy, policy
+from ..policies import Policy
+from ..policies import policy as read_policy
 from ..priors import Prior, check_prior
 from ..priors import prior as read_prior
 from ..settings import check_horizon, check_seed, check_whole
@@ -61,7 +62,7 @@ class BanditEnv(gymnasium.Env):
         self.action_space = Discrete(self.prior.arms)
         self.observation_space = Dict(
             {
-                "plays": Box(0.0, float(horizon), shape, np.float32),
+                "plays": Box(0.0, float(self.horizon), shape, np.float32),
                 "means": Box(_outward(low, -math.inf), _outward(high, math.inf), shape, np.float32),
                 "left": Box(0.0, 1.0, (1,), np.float32),
             }
@@ -168,7 +169,7 @@ def _error(values: Array) -> float:
 
 
 def play_env(
-    chosen: str | Policy,
+    policy: str | Policy,
     env: Any,
     *,
     episodes: int = 100,
@@ -190,7 +191,7 @@ def play_env(
         prior = inner.prior if prior is None else prior
     first = int(env.action_space.start)
     arms = range(first, first + int(env.action_space.n))
-    made = policy(chosen)
+    made = read_policy(policy)
     episodes = check_whole(episodes, "the number of episodes", 1)
     check_seed(seed)
     seeds = np.random.SeedSequence(seed).generate_state(episodes, np.uint32)

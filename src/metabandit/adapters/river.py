@@ -10,7 +10,8 @@ from typing import Any
 from ..errors import InputError
 from ..evaluation import Comparison, Contestant, Episode, evaluate_external
 from ..play import ArmName
-from ..policies import Policy, policy
+from ..policies import Policy
+from ..policies import policy as read_policy
 from ..priors import Prior
 from .missing import needs
 from .seat import Seat, Terms
@@ -151,7 +152,7 @@ def _read_policies(given: Any) -> tuple[dict[str, Any], list[str | Policy]]:
                 f"{type(item).__name__} needs a context, which these problems have not"
             )
         if isinstance(item, (str, Policy)) and name is None:
-            ours.append(policy(item))
+            ours.append(read_policy(item))
         elif isinstance(item, bandit.base.Policy):
             name = _name(item) if name is None else str(name)
             if name in theirs:
