@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .advice import Advice, advise
     from .errors import IndexFault, InputError
-    from .evaluation import Comparison, Difference, Evaluation, evaluate, recount
+    from .evaluation import (
+        Comparison,
+        Contestant,
+        Difference,
+        Episode,
+        Evaluation,
+        evaluate,
+        evaluate_external,
+        recount,
+    )
     from .experiments import Records, reproduce
     from .expressions import ExpressionError
     from .families import BERNOULLI, BETA, GAUSSIAN, Family
@@ -64,8 +73,10 @@ __all__ = [
     "ChoicePolicy",
     "Classes",
     "Comparison",
+    "Contestant",
     "Difference",
     "Entry",
+    "Episode",
     "Evaluation",
     "ExpressionError",
     "Family",
@@ -94,6 +105,7 @@ __all__ = [
     "advise",
     "classify",
     "evaluate",
+    "evaluate_external",
     "every_state",
     "general_sample",
     "learn",

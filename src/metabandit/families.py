@@ -54,7 +54,8 @@ class Family:
     @property
     def binary(self) -> bool:
         """Whether every reward is 0 or 1."""
-        return self is BERNOULLI
+        # Not `is`: a copy of a prior, or one that was pickled, has a family of its own.
+        return self == BERNOULLI
 
     @property
     def in_unit_interval(self) -> bool:

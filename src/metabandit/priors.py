@@ -333,7 +333,7 @@ class Table(Prior):
         self.concentration = _positive(concentration, "concentration of the table")
         self.means = read_means(self.path, self.family) if self.path else _given(path, self.family)
         self.arms = self.means.shape[1]
-        if self.family is GAUSSIAN:
+        if self.family == GAUSSIAN:
             _check_precision(float(np.abs(self.means).max()), self.noise)
         if arms is not None and _check_arms(arms) != self.arms:
             raise InputError(
@@ -343,9 +343,9 @@ class Table(Prior):
 
     def draw(self, rng: np.random.Generator, problems: int) -> Array:
         means = self.means[rng.integers(0, len(self.means), problems)]
-        if self.family is GAUSSIAN:
+        if self.family == GAUSSIAN:
             return np.stack([means, np.full_like(means, self.noise)], axis=-1)
-        if self.family is BETA:
+        if self.family == BETA:
             return _beta_parameters(means, self.concentration)
         return means[..., None]
 

@@ -58,13 +58,24 @@ def _pick_method(
     return EXACT if cheaper else MONTE_CARLO
 
 
-def _read_points(checkpoints: Sequence[int] | None, horizon: int) -> list[int]:
+def read_points(checkpoints: Sequence[int] | None, horizon: int) -> list[int]:
+    """The checkpoints in order, the horizon among them."""
     if checkpoints is None or len(checkpoints) == 0:
         return default_checkpoints(horizon)
     points = sorted({check_whole(point, "a checkpoint", -(2**62)) for point in checkpoints})
     if points[0] < 1 or points[-1] > horizon:
         raise InputError(f"checkpoints must lie between 1 and the horizon {horizon}, not {points}")
     return points if points[-1] == horizon else [*points, horizon]
+
+
+def find_floor(
+    prior: Prior, horizon: int, wanted: bool | None, *, threads: int, progress: Progress | None
+) -> Optimum | None:
+    """What the Bayes-optimal policy has, if it is wanted; None is for where that is quick."""
+    quick = has_optimum(prior) and optimum_seconds(prior, horizon) <= _FLOOR_SECONDS
+    if wanted or (wanted is None and quick):
+        return optimal(prior, horizon, threads=threads, progress=progress if wanted else None)
+    return None
 
 
 def evaluate(
@@ -136,7 +147,7 @@ def evaluate(
         )
     if lanes % 64 or not 64 <= lanes <= montecarlo.MOST_LANES:
         raise InputError(f"lanes must be a multiple of 64 from 64 to 512, not {lanes}")
-    points = _read_points(checkpoints, horizon)
+    points = read_points(checkpoints, horizon)
     # Everything that can be refused is refused before anything is computed.
     _check_method(method, asked=asked)
     if floor:
@@ -173,10 +184,6 @@ def evaluate(
             keep_plays=keep_plays,
             progress=progress,
         )
-    lowest: Optimum | None = None
-    quick = has_optimum(prior) and optimum_seconds(prior, horizon) <= _FLOOR_SECONDS
-    if floor or (floor is None and quick):
-        lowest = optimal(prior, horizon, threads=threads, progress=progress if floor else None)
     return Comparison(
         evaluations=evaluations,
         prior=str(prior),
@@ -188,7 +195,7 @@ def evaluate(
         seed=seed,
         start=str(Start.read(start)),
         covariance=covariance,
-        floor=lowest,
+        floor=find_floor(prior, horizon, floor, threads=threads, progress=progress),
     )
 
 

@@ -32,7 +32,7 @@ _MOST_PLAYS = 4096
 
 def obstacle(prior: Prior, plans: Sequence[tuple[Policy, Plan]], horizon: int) -> str | None:
     """Why there is no exact evaluation, or None if there is."""
-    on_problems = isinstance(prior, Table) and prior.family is BERNOULLI
+    on_problems = isinstance(prior, Table) and prior.family == BERNOULLI
     if not (on_problems or type(prior) is Bernoulli):
         return (
             f"exact evaluation is for Bernoulli arms, with Beta means (the prior bernoulli) or given "

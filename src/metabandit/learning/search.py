@@ -119,7 +119,7 @@ def _slowness(space: Space, prior: Prior) -> float:
         factor = 200.0
     elif "kl_upper" in operators(tree):
         factor = 6.0
-    return factor * (60.0 if prior.family is BETA else 1.0)
+    return factor * (60.0 if prior.family == BETA else 1.0)
 
 
 class Search:

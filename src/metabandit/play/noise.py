@@ -20,9 +20,19 @@ def _mix(x: int) -> int:
     return x ^ (x >> 31)
 
 
+def episode_seed(seed: int, episode: int) -> int:
+    """The seed whose episode 0 is this episode of `seed`."""
+    return (seed + episode * 0x9E3779B97F4A7C15) & _MASK64
+
+
+def word_of(seed: int, slot: int) -> int:
+    """32 bits of episode 0 of a seed for a slot (0: its key; 1 + k: arm k)."""
+    return _mix((_mix(seed & _MASK64) + slot * 0xD1B54A32D192ED03) & _MASK64) >> 32
+
+
 def key_of(seed: int) -> int:
     """The key of episode 0 of a seed."""
-    return _mix(_mix(seed & _MASK64)) >> 32
+    return word_of(seed, 0)
 
 
 def bits(key: int, step: int, stream: int) -> int:

@@ -200,6 +200,10 @@ class Player:
         """The arms that can be selected."""
         return tuple(arm.name for arm in self._active)
 
+    def __contains__(self, arm: object) -> bool:
+        """Whether the arm is known, retired or not."""
+        return arm in self._by_name
+
     @property
     def plays(self) -> int:
         """Rewards so far, of all arms."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
@@ -304,6 +305,13 @@ class KernelPolicy(Policy):
         self.name = name
         self._settle = settle
         self._rule = rule
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Functions that were made for it cannot be pickled: a copy is made from the catalogue.
+        content = self.content()
+        if content is None:
+            return copyreg.__newobj__, (type(self),), self.__dict__  # type: ignore[attr-defined]
+        return type(content).policy, (content, self.name), {"learned": self.learned}
 
     def rule(self, setting: Setting) -> Rule:
         return self._rule(setting)

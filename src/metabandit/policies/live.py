@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..journal import Journal
 from ..play import Arm, ArmName, Player, Rewards, Setting, read_arms
 from ..play.player import FORMAT, VERSION
-from ..settings import check_horizon, check_seed
+from ..settings import check_horizon, check_whole
 from .base import IndexPolicy, Policy
 from .file import FORMAT as POLICY_FORMAT
 from .file import Catalogued, Expression, Power, Solved
@@ -104,7 +104,8 @@ def make_player(
     player = Player(
         rule,
         [Arm.begin(name, numbers) for name, numbers in zip(names, counts, strict=True)],
-        seed=check_seed(seed),
+        # All 64 bits, as the seeds of single episodes have (noise.episode_seed).
+        seed=check_whole(seed, "the seed", 0, most=2**64 - 1),
         horizon=horizon,
         rewards=setting.rewards,
         begin=counts[0] if len(set(counts)) == 1 else None,
@@ -167,10 +168,11 @@ def load_player(path: str | Path) -> Player:
         value = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is damaged, or no player's file: {error}") from None
-    return _restore(path, value)
+    return restore_player(value, path)
 
 
-def _restore(path: Path, value: Any) -> Player:
+def restore_player(value: Any, path: str | Path) -> Player:
+    """The player that `to_dict` described; errors name the path."""
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         hint = ""
         if isinstance(value, dict) and value.get("format") == POLICY_FORMAT:
@@ -260,7 +262,7 @@ def _go_on(path: Path, fresh: Player | None) -> Player:
             fresh.attach(journal, [])
             return fresh
         state, *operations = values
-        player = _restore(path, state)
+        player = restore_player(state, path)
         if fresh is not None:
             wanted = json.loads(json.dumps(fresh.to_dict()))
             for key, what in _SAME.items():
