@@ -1,0 +1,1 @@
+"""Policies at work: what plays them outside of the simulator."""
