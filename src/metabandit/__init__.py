@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .errors import InputError
     from .evaluation import Comparison, Difference, Evaluation, IndexFault, evaluate, recount
     from .experiments import Records, reproduce
+    from .exporting import export
     from .expressions import ExpressionError
     from .families import BERNOULLI, BETA, GAUSSIAN, Family
     from .formulas import (
@@ -85,6 +86,7 @@ __all__ = [
     "classify",
     "evaluate",
     "every_state",
+    "export",
     "general_sample",
     "learn",
     "load_report",
@@ -113,6 +115,7 @@ _HOMES = (
     "formulas",
     "experiments",
     "report",
+    "exporting",
 )
 
 

@@ -11,6 +11,7 @@ import typer
 from ..errors import InputError
 from . import (
     evaluate,
+    export,
     formulas,
     learn,
     optimal,
@@ -29,6 +30,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("evaluate")(evaluate.evaluate)
+app.command("export")(export.export)
 app.command("formulas")(formulas.formulas)
 app.command("learn")(learn.learn)
 app.command("optimal")(optimal.optimal)

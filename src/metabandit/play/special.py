@@ -115,21 +115,18 @@ def beta_fraction(x: float, y: float, a: float, b: float) -> float:
     The continued fraction of the NIST handbook (8.17.22), two of its steps at a time.
     """
     spread = a * y - b * x + 1.0
-    above, below = 1.0, a * spread / (a + 1.0)
-    above_before, below_before = 0.0, 1.0
-    value = above / below
+    value = (a + 1.0) / (a * spread)
+    above, below = 0.0, value
     for m in range(1, 10_000):
         down = a + 2.0 * m - 1.0
         numerator = (a + m - 1.0) * (a + b + m - 1.0) * m * (b - m) * x * x / (down * down)
         denominator = m + m * (b - m) * x / down
         denominator += (a + m) * (spread + m * (1.0 + y)) / (down + 2.0)
-        above, above_before = denominator * above + numerator * above_before, above
-        below, below_before = denominator * below + numerator * below_before, below
+        # Only ratios count, so that the last denominator can be kept at 1.
+        scale = denominator + numerator * below
         before = value
-        value = above / below
-        # Only the ratio counts, so that it can be kept near 1.
-        above, above_before, below_before = value, above_before / below, below_before / below
-        below = 1.0
+        value = (denominator * value + numerator * above) / scale
+        above, below = before / scale, 1.0 / scale
         if not abs(value - before) > 1e-16 * value:
             break
     return value
@@ -144,8 +141,8 @@ def beta_start(p: float, a: float, b: float) -> float:
         u, v = 1.0 / (2.0 * a - 1.0), 1.0 / (2.0 * b - 1.0)
         k = (z * z - 3.0) / 6.0
         h = 2.0 / (u + v)
-        shift = -z * math.sqrt(max(h + k, 0.1)) / h - (v - u) * (k + 5.0 / 6.0 - 2.0 / (3.0 * h))
-        return math.log(a / b) - 2.0 * shift
+        shift = z * math.sqrt(max(h + k, 0.1)) / h + (v - u) * (k + 5.0 / 6.0 - 2.0 / (3.0 * h))
+        return math.log(a / b) + 2.0 * shift
     # The tails are powers of x and 1 - x; what is in each is about in these proportions.
     n = a + b
     left, right = math.exp(a * math.log(a / n)) / a, math.exp(b * math.log(b / n)) / b
