@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from itertools import product
 
 from ..expressions import VARIABLES, Apply, Constant, Tree, latex, variables
@@ -122,8 +123,6 @@ def _meaning(name: str) -> str:
 
 def write(program: Program) -> str:
     """The document as text."""
-    from .. import __version__
-
     tree = program.tree
     is_power = isinstance(tree, Apply) and tree.operator == "polynomial"
     origin = program.provenance
@@ -133,6 +132,6 @@ def write(program: Program) -> str:
         "symbols": _symbols(tree),
         "start": escape(program.start),
         "origin": f" It was {escape(origin)}." if origin else "",
-        "version": __version__,
+        "version": version("metabandit"),
         "rounded": f" Weights are rounded to {_DIGITS} digits." if is_power else "",
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 
 from ..errors import InputError
 from ..expressions import Apply, Constant, Name, Tree, bind, text, variables
@@ -79,9 +80,10 @@ class Program:
 
     def notes(self, *usage: str) -> list[str]:
         """What the head of a program says, in lines: what it is, its formula, start and origin."""
-        from .. import __version__
-
-        lines = [f"The bandit policy {self.name}, exported by metabandit {__version__}.", ""]
+        lines = [
+            f"The bandit policy {self.name}, exported by metabandit {version('metabandit')}.",
+            "",
+        ]
         lines += _wrap("Index:   ", formula(self.tree))
         lines += _wrap("Start:   ", self.start)
         if self.provenance:

@@ -110,7 +110,7 @@ def _choose(program: Program) -> list[str]:
         lines.append(f"        s = math.sqrt(max({squared} / n - r * r, 0.0))")
     h, s = "h" if program.reads("h") else "1", "s" if program.reads("s") else "0.0"
     lines.append(f"        value = index(r, {s}, n, t, {h}, arms)")
-    lines.append("        if value != value:")
+    lines.append("        if math.isnan(value):")
     lines.append('            raise ValueError(f"the index of arm {arm} is not a number")')
     lines.append("        values.append(value)")
     return lines + _TIES
@@ -135,9 +135,7 @@ def write(program: Program) -> str:
     used = [helpers[name].rstrip() for name in needed(index, helpers)]
     functions = "\n\n\n".join([*used, index, choose]) + "\n"
     text = "\n".join(notes).replace("\\", "\\\\").replace('"""', "'''")
-    parts = [f'"""{text}\n"""']
-    if "math." in functions:
-        parts.append("import math")
+    parts = [f'"""{text}\n"""', "import math"]
     if settings := _settings(program):
         parts.append("\n".join(settings))
     return "\n\n".join(parts) + "\n\n\n" + functions

@@ -20,7 +20,7 @@ def divide(x: float, y: float) -> float:
     """x / y, also for y = 0."""
     if y != 0.0:
         return x / y
-    if x == 0.0 or x != x:
+    if x == 0.0 or math.isnan(x):
         return math.nan
     return math.copysign(math.inf, x) * math.copysign(1.0, y)
 
@@ -53,17 +53,17 @@ def power(x: float, y: float) -> float:
 
 def minimum(x: float, y: float) -> float:
     """The smaller; nan if one of them is."""
-    return y if y < x or y != y else x
+    return y if y < x or math.isnan(y) else x
 
 
 def maximum(x: float, y: float) -> float:
     """The larger; nan if one of them is."""
-    return y if y > x or y != y else x
+    return y if y > x or math.isnan(y) else x
 
 
 def kl_upper(mean: float, bound: float) -> float:
     """The largest q with kl(mean, q) <= bound, for Bernoulli distributions."""
-    if not -1e-12 <= mean <= 1.0 + 1e-12 or bound != bound:
+    if not -1e-12 <= mean <= 1.0 + 1e-12 or math.isnan(bound):
         return math.nan
     if bound <= 0.0:
         return mean
