@@ -1,7 +1,6 @@
 """Exported programs against the machine and an obvious chooser, in the interpreters they are for."""
 
 import math
-import re
 import shutil
 import subprocess
 import sys
@@ -12,7 +11,6 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import metabandit as mb
-from metabandit.exporting import TARGETS
 from metabandit.expressions import Apply, evaluate_tree, operators, parse, text
 from metabandit.expressions.operators import OPERATORS
 from metabandit.policies import CATALOGUE, IndexPolicy
@@ -101,6 +99,16 @@ def difference(values, expected):
     return error.max(initial=0.0), same
 
 
+def test_every_operator_is_in_some_formula():
+    known = {
+        part.operator
+        for policy in POLICIES
+        for part in parts(policy.tree)
+        if isinstance(part, Apply)
+    }
+    assert known == set(OPERATORS)
+
+
 @pytest.fixture(scope="module")
 def expected():
     states = draw_states(1)
@@ -108,11 +116,10 @@ def expected():
 
 
 @pytest.mark.parametrize("language", PROGRAMS)
-def test_the_index_is_that_of_the_machine(language, expected, tmp_path, record_property):
+def test_the_index_is_that_of_the_machine(language, expected, tmp_path):
     states, values = expected
     programs = [mb.export(policy, language, horizon=HORIZON) for policy in POLICIES]
     answers = exported.run(language, programs, tmp_path, "index", states).reshape(len(POLICIES), -1)
-    errors = {}
     for policy, answer, value in zip(POLICIES, answers, values, strict=True):
         error, same = difference(answer, value)
         assert same, policy.name
@@ -122,8 +129,6 @@ def test_the_index_is_that_of_the_machine(language, expected, tmp_path, record_p
             variables = dict(zip("rsnthK", states.reshape(-1, 6).T, strict=True))
             error, _ = difference(answer, evaluate_tree(policy.bound, variables))
         assert error <= 1e-12, policy.name
-        errors[policy.name] = error
-    record_property("largest difference", max(errors.values()))
 
 
 def arms_tables(seed, count):
@@ -187,14 +192,13 @@ def check_sql(policy, tables):
     return worst
 
 
-def test_the_index_of_sql_is_that_of_the_machine(record_property):
+def test_the_index_of_sql_is_that_of_the_machine():
     tables = list(arms_tables(2, 12))
     errors = [check_sql(policy, tables) for policy in POLICIES]
     assert sum(error is not None for error in errors) > 40
-    record_property("largest difference", max(error for error in errors if error is not None))
 
 
-@settings(deadline=None, max_examples=3, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=2, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(trees(DIGITS | st.floats(0.001, 100)), min_size=25, max_size=25), st.integers(0, 99)
 )
@@ -202,8 +206,9 @@ def test_the_index_of_sql_is_that_of_the_machine(record_property):
 @example([parse("r^s^n - (2 - (n - t))"), parse("(r/(s*n))/(t/h)"), parse("-(1/n) - -(r*s)")], 2)
 @example([parse("1/(1/(r - r))"), parse("min(1/s, K)"), parse("n^-n"), parse("exp(-n)^0")], 3)
 def test_any_formula_is_what_the_machine_computes(tmp_path_factory, several, seed):
-    count = 19
-    state = draw_states(seed, moments=1, lanes=count)
+    table = next(arms_tables(seed, 1))
+    count = len(table)
+    state = observed(table, HORIZON)[None]
     policies = [IndexPolicy(tree) for tree in several]
     answers = {}
     for language in PROGRAMS:
@@ -228,6 +233,13 @@ def test_any_formula_is_what_the_machine_computes(tmp_path_factory, several, see
             close = np.abs(answer[place, sure] - value[sure]) <= room
             assert close.all(), (language, text(policy.tree), answer[place, sure][~close])
             assert not np.isfinite(answer[place, lost]).any(), (language, text(policy.tree))
+        if "beta_quantile" not in operators(policy.tree):
+            rows = exported.run_sql(mb.export(policy, "sql", horizon=HORIZON), [table])[0]
+            answer = np.array([math.nan if row[4] is None else row[4] for row in sorted(rows)])
+            sure &= ~has_infinite_part(policy.tree, state[0])
+            room = 1e-9 * np.maximum(1.0, np.abs(value[sure])) + 10 * spread[sure]
+            assert (np.abs(answer[sure] - value[sure]) <= room).all(), ("sql", text(policy.tree))
+            assert not np.isfinite(answer[lost]).any(), ("sql", text(policy.tree))
 
 
 STARTS = [
@@ -322,97 +334,3 @@ def test_the_sqlite_command_runs_the_query():
     if "no such function: ln" in done.stderr:
         pytest.skip("this sqlite3 has no mathematical functions")
     assert [line.split("|")[0] for line in done.stdout.splitlines()] == ["1", "0"], done.stderr
-
-
-def test_python_is_as_ruff_has_it(tmp_path):
-    for place, policy in enumerate(
-        [*catalogue(), *(power(degree, "h", 1) for degree in (1, 2, 4))]
-    ):
-        (tmp_path / f"p{place}.py").write_text(mb.export(policy, horizon=HORIZON), "utf-8")
-    for place, start in enumerate([*STARTS, EACH]):
-        (tmp_path / f"s{place}.py").write_text(mb.export("ucb1-tuned", start=start), "utf-8")
-    for command in (["check"], ["format", "--check", "--diff", "--line-length", "100"]):
-        done = subprocess.run(
-            [sys.executable, "-m", "ruff", *command, "--isolated", "--target-version", "py38", "."],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=tmp_path,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_power_has_a_term_a_line_and_names_for_its_values():
-    written = mb.export(power(1, "h", 1), horizon=100)
-    assert "    v1 = math.sqrt(math.log(h + 1))\n    v2 = 1 / math.sqrt(n)\n" in written
-    assert re.search(r"\n        [+-] [\d.]+ \* v1 \* v2 \* r \* s\n    \)\n", written)
-
-
-def test_only_helpers_that_are_used_are_written():
-    assert mb.export("ucb1").count("def ") == 2
-    assert "return r + math.sqrt(2 * math.log(t) / n)\n" in mb.export("ucb1")
-    assert mb.export("ucb1", "c").count("static") == 1
-    assert mb.export("kl-ucb", "javascript").count("function ") == 3
-
-
-@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name[:30])
-def test_latex_is_a_whole_document(policy):
-    written = mb.export(policy, "latex")
-    plain = re.sub(r"\\[{}\\]", "", written)
-    depth = 0
-    for letter in plain:
-        depth += (letter == "{") - (letter == "}")
-        assert depth >= 0
-    assert depth == 0
-    assert written.count("$") % 2 == 0
-    assert written.count(r"\left") == written.count(r"\right")
-    begun = re.findall(r"\\(begin|end)\{([\w*]+)\}", written)
-    open_ones = []
-    for what, name in begun:
-        if what == "begin":
-            open_ones.append(name)
-        else:
-            assert open_ones.pop() == name
-    assert not open_ones
-    assert written.startswith(r"\documentclass{article}")
-
-
-def test_every_operator_is_in_some_formula():
-    known = {
-        part.operator
-        for policy in POLICIES
-        for part in parts(policy.tree)
-        if isinstance(part, Apply)
-    }
-    assert known == set(OPERATORS)
-
-
-REFUSED = [
-    ("ucb1", "rust", {}, "no export to 'rust'.*python"),
-    ("thompson", "python", {}, "no index policy.*Play it from Python"),
-    ("ucb2", "c", {}, "no index policy"),
-    ("moss", "javascript", {}, "reads h.*--horizon"),
-    ("moss", "python", {"horizon": 0}, "horizon must be at least 1"),
-    ("ucb1", "python", {"start": "prior-counts"}, "give them.*prior-counts:plays="),
-    ("ucb1-tuned", "c", {"start": "prior-counts:plays=2,sum=1"}, "needs squares"),
-    ("bayes-ucb", "sql", {}, "beta_quantile.*python"),
-    ("nobody", "python", {}, "unknown policy"),
-    ("missing.json", "python", {}, "does not exist"),
-    (3, "python", {}, "a policy is a text"),
-]
-
-
-@pytest.mark.parametrize(("policy", "to", "options", "message"), REFUSED)
-def test_what_cannot_be_exported_is_refused_with_the_remedy(policy, to, options, message):
-    with pytest.raises(mb.InputError, match=message):
-        mb.export(policy, to, **options)
-
-
-@pytest.mark.parametrize("to", TARGETS)
-def test_names_cannot_break_out_of_comments(to, tmp_path):
-    policy = IndexPolicy("r + s", name="a*/ /* \"\"\" \\ ''' %s {0} -- $ ` \\")
-    written = mb.export(policy, to)
-    if to in PROGRAMS:
-        assert exported.run(to, [written], tmp_path, "index", [[0.5, 0.25, 1, 1, 1, 2]]) == [0.75]
-    elif to == "sql":
-        assert len(exported.run_sql(written, [[[1, 1, 1], [2, 1, 1]]])[0]) == 2
