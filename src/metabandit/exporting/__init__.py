@@ -53,8 +53,8 @@ def export(
     """An index policy as a program in `to`: python, javascript, c, sql or latex.
 
     >>> import metabandit as mb
-    >>> print(mb.export("ucb1")[:28])
-    \"\"\"The bandit policy ucb1, ex
+    >>> "return r + math.sqrt(2 * math.log(t) / n)" in mb.export("ucb1")
+    True
 
     `horizon` is the number of plays in all, for indices that read h; a learned policy file knows it.
     """
