@@ -140,10 +140,17 @@ class Play:
 
     def __init__(self, arms: int, horizon: int, key: int, counts: np.ndarray) -> None:
         self.rewards: list[list[float]] = [[] for _ in range(arms)]
+        self.totals = [0.0] * arms
+        self.squares = [0.0] * arms
         self.horizon = horizon
         self.key = key
         self.counts = counts
         self.memory: dict[str, object] = {}
+
+    def receive(self, arm: int, reward: float) -> None:
+        self.rewards[arm].append(reward)
+        self.totals[arm] += reward
+        self.squares[arm] += reward**2
 
     @property
     def arms(self) -> int:
@@ -159,12 +166,11 @@ class Play:
 
     def statistics(self, arm: int) -> tuple[float, float, float]:
         plays, total, squares = self.counts[:, arm]
-        rewards = self.rewards[arm]
-        n = plays + len(rewards)
+        n = plays + len(self.rewards[arm])
         if not n:
             return 0.0, 0.0, 0.0
-        r = (total + sum(rewards)) / n
-        variance = (squares + sum(reward**2 for reward in rewards)) / n - r * r
+        r = (total + self.totals[arm]) / n
+        variance = (squares + self.squares[arm]) / n - r * r
         return n, r, math.sqrt(max(variance, 0.0))
 
     def best(self, values: list[float], attempt: int | None = None, tie: float = TIE) -> int:
@@ -175,14 +181,14 @@ class Play:
         return tied[below(bits, len(tied))]
 
 
-def index_choice(play: Play, tree: Tree) -> int:
+def index_choice(play: Play, tree: Tree, tie: float = TIE) -> int:
     values = []
     for arm in range(play.arms):
         n, r, s = play.statistics(arm)
         left = play.horizon - play.step
         state = {"n": n, "r": r, "s": s, "t": play.t, "h": left, "K": play.arms}
         values.append(value(tree, state))
-    return play.best(values)
+    return play.best(values, tie=tie)
 
 
 def uniform_choice(play: Play) -> int:
@@ -249,8 +255,9 @@ def _gamma(shape: float, key: int, step: int, stream: int) -> float:
 def thompson_beta_choice(play: Play, a: float, b: float) -> int:
     draws = []
     for arm, rewards in enumerate(play.rewards):
-        wins = _gamma(a + sum(rewards), play.key, play.step, 16 + 8 * arm)
-        losses = _gamma(b + len(rewards) - sum(rewards), play.key, play.step, 16 + 8 * arm + 4)
+        total = play.totals[arm]
+        wins = _gamma(a + total, play.key, play.step, 16 + 8 * arm)
+        losses = _gamma(b + len(rewards) - total, play.key, play.step, 16 + 8 * arm + 4)
         draws.append(wins - losses)
     return draws.index(max(draws))
 
@@ -307,7 +314,7 @@ def play_episode(choose, each_once, counts, family, parameters, horizon, seed, e
         arm = step if each_once and step < arms else choose(play)
         word = (words[arm] + len(play.rewards[arm]) * WEYL) & MASK32
         reward = quantile(family, unit(draw_bits(word, play.key)), parameters[arm])
-        play.rewards[arm].append(reward)
+        play.receive(arm, reward)
         moves.append(arm)
     return moves
 

@@ -11,8 +11,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import metabandit as mb
-from metabandit.expressions import Apply, evaluate_tree, operators, parse, text
+from metabandit.expressions import Apply, operators, parse, text
 from metabandit.expressions.operators import OPERATORS
+from metabandit.expressions.values import evaluate_tree
 from metabandit.policies import CATALOGUE, IndexPolicy
 from metabandit.policies.power import power_tree, weight_names
 

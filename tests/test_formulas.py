@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import metabandit as mb
 from metabandit.evaluation import montecarlo
 from metabandit.evaluation.batch import Batch
-from metabandit.expressions import compile_expression, length, parse, text
+from metabandit.expressions import length, parse, text
+from metabandit.expressions.compile import compile_expression
 from metabandit.formulas import classes as classes_module
 from metabandit.formulas.refine import free_constants
 from metabandit.formulas.strategies import Exact, Halving, Ucb1Tuned

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import metabandit as mb
+from metabandit.errors import IndexFault
 from metabandit.evaluation import exact, montecarlo
-from metabandit.evaluation.results import IndexFault
 from metabandit.kernels import posterior
 from metabandit.learning import judges, measure
 from metabandit.learning.objectives import read_objective

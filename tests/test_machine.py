@@ -12,8 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from metabandit.errors import InputError
-from metabandit.expressions import Constant, Name, evaluate_tree, parse, text
+from metabandit.expressions import Constant, Name, parse, text
 from metabandit.expressions.compile import compile_expression
+from metabandit.expressions.values import evaluate_tree
 from metabandit.kernels import machine, opcodes, special
 
 from .test_expressions import DIGITS, listed, trees

@@ -13,8 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .errors import InputError
-    from .evaluation import Comparison, Difference, Evaluation, IndexFault, evaluate, recount
+    from .errors import IndexFault, InputError
+    from .evaluation import Comparison, Difference, Evaluation, evaluate, recount
     from .experiments import Records, reproduce
     from .exporting import export
     from .expressions import ExpressionError
@@ -33,20 +33,22 @@ if TYPE_CHECKING:
         sharpen,
     )
     from .learning import Learned, Optimizer, learn, register_optimizer
+    from .play import ArmView, Player
     from .policies import (
         ChoicePolicy,
         Entry,
         IndexPolicy,
-        OptimalPolicy,
-        Optimum,
         Parameter,
         Policy,
         Start,
-        optimal,
+        load,
+        load_player,
         policy,
         register,
     )
+    from .policies.optimum import OptimalPolicy, Optimum, optimal
     from .priors import Bernoulli, BetaRewards, Gaussian, Prior, Table, TruncatedGaussian, prior
+    from .replaying import Log, Replay, Replayed, read_log, replay
     from .report import load_report, write_report
 
 __version__ = "0.1.0"
@@ -55,6 +57,7 @@ __all__ = [
     "BERNOULLI",
     "BETA",
     "GAUSSIAN",
+    "ArmView",
     "Bernoulli",
     "BetaRewards",
     "ChoicePolicy",
@@ -72,14 +75,18 @@ __all__ = [
     "IndexPolicy",
     "InputError",
     "Learned",
+    "Log",
     "OptimalPolicy",
     "Optimizer",
     "Optimum",
     "Parameter",
+    "Player",
     "Policy",
     "Prior",
     "RankedFormula",
     "Records",
+    "Replay",
+    "Replayed",
     "Start",
     "Table",
     "TruncatedGaussian",
@@ -89,33 +96,41 @@ __all__ = [
     "export",
     "general_sample",
     "learn",
+    "load",
+    "load_player",
     "load_report",
     "make_classes",
     "optimal",
     "policy",
     "prior",
     "reachable_sample",
+    "read_log",
     "recount",
     "register",
     "register_optimizer",
+    "replay",
     "reproduce",
     "search",
     "sharpen",
     "write_report",
 ]
 
+# What starts fast comes first: a name is looked for in one after the other.
 _HOMES = (
     "errors",
-    "evaluation",
+    "policies",
+    "play",
+    "exporting",
     "expressions",
     "families",
-    "policies",
     "priors",
+    "policies.optimum",
+    "evaluation",
+    "replaying",
     "learning",
     "formulas",
     "experiments",
     "report",
-    "exporting",
 )
 
 

@@ -1,13 +1,30 @@
-"""The one error that a person can cause: it says what came, what the rule is, and what to do."""
+"""The errors that a person can cause: they say what came, what the rule is, and what to do."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 
 
 class InputError(ValueError):
     """Input that breaks a rule. The command line prints the message and ends with exit code 2."""
+
+
+class IndexFault(InputError):
+    """An index that is not a finite number at a state that play can reach."""
+
+    def __init__(self, policy: str, state: Sequence[float], *, uses_s: bool) -> None:
+        n, r, s, t, value = state
+        spread = f", s={s:.6g}" if uses_s else ""
+        self.policy = policy
+        self.state = {"n": n, "r": r, "s": s if uses_s else math.nan, "t": t}
+        kind = "not a number" if value != value else "infinite or too large"
+        super().__init__(
+            f"the index of {policy} is {kind} where an arm has n={n:g}, r={r:.6g}{spread} "
+            f"at t={t:g}; an index must be a finite number wherever play can lead, so guard "
+            f"divisions and logarithms, as in 1/max(s, 0.01) or ln(max(t, 1)), or begin with more plays"
+        )
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -31,6 +31,8 @@ def written(path: Path, what: str) -> Iterator[IO[bytes]]:
     try:
         with aside.open("wb") as file:
             yield file
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(aside, path)
     except OSError as error:
         raise InputError(f"{what} cannot be written to {path}: {error.strerror}") from None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from .errors import InputError
 
@@ -39,35 +41,70 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.length: int | None = None
+        self.file = self._open(path)
         try:
-            self.file: IO[bytes] = path.open("a+b")
+            # Whoever had the file may have put another in its place before letting go of it.
+            if not _same_file(self.file, path):
+                raise BlockingIOError
+        except OSError:
+            self.file.close()
+            raise InputError(f"another run is writing {path}; wait for its end") from None
+
+    @staticmethod
+    def _open(path: Path) -> io.FileIO:
+        """The file, ours alone."""
+        try:
+            file = io.FileIO(path, "a+")
         except OSError as error:
             raise InputError(f"{path} cannot be written: {error.strerror}") from None
         try:
             if fcntl is not None:
-                fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            self.file.close()
+            file.close()
             raise InputError(f"another run is writing {path}; wait for its end") from None
+        return file
 
     def read(self) -> list[Any]:
         """The values so far; half a line at the end is left out. ValueError if one is damaged."""
         self.file.seek(0)
-        content = self.file.read()
+        content = self.file.readall()
         values, self.length = _whole(content)
         if content and not values and not b'{"format": '.startswith(content[:11]):
             raise ValueError("no line of ours")
         return values
 
-    def append(self, value: Any) -> None:
-        """Add a value, on disk when this returns."""
+    def append(self, value: Any, *, sync: bool = True) -> None:
+        """Add a value, on disk when this returns; without `sync` only safe from our own end."""
+        if self.file.closed:
+            raise InputError(f"{self.path} is closed; open it again to go on")
         if self.length is not None:
             # Only now that the file is known to be ours is half a line dropped.
             self.file.truncate(self.length)
             self.length = None
-        self.file.write(json.dumps(value).encode() + b"\n")
-        self.file.flush()
-        os.fsync(self.file.fileno())
+        before = os.fstat(self.file.fileno()).st_size
+        try:
+            _write(self.file, json.dumps(value).encode() + b"\n", sync=sync)
+        except OSError as error:
+            # What was written in part would damage the next line.
+            self.length = before
+            raise InputError(f"{self.path} cannot be written: {error.strerror}") from None
+
+    def rewrite(self, values: Iterable[Any]) -> None:
+        """Put these values in place of all others: a kill leaves the old ones or the new ones."""
+        aside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        aside.unlink(missing_ok=True)
+        file = self._open(aside)
+        try:
+            lines = b"".join(json.dumps(value).encode() + b"\n" for value in values)
+            _write(file, lines)
+            os.replace(aside, self.path)
+        except OSError as error:
+            file.close()
+            aside.unlink(missing_ok=True)
+            raise InputError(f"{self.path} cannot be written: {error.strerror}") from None
+        self.file.close()
+        self.file, self.length = file, None
 
     def clear(self) -> None:
         """Forget all values."""
@@ -77,3 +114,15 @@ class Journal:
     def close(self) -> None:
         """Let others write."""
         self.file.close()
+
+
+def _same_file(file: io.FileIO, path: Path) -> bool:
+    return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
+
+
+def _write(file: io.FileIO, content: bytes, *, sync: bool = True) -> None:
+    """Write bytes to a file that is not buffered, and see them on disk."""
+    while content:
+        content = content[file.write(content) or 0 :]
+    if sync:
+        os.fsync(file.fileno())

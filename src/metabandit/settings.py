@@ -69,6 +69,11 @@ def check_threads(threads: object) -> int:
     return check_whole(given, "the number of threads", 1)
 
 
+def check_seed(seed: object, what: str = "the seed") -> int:
+    """A seed, or an error."""
+    return check_whole(seed, what, 0, most=2**63 - 1)
+
+
 def check_horizon(horizon: object) -> int:
     """A number of plays; float32 counts exactly up to 2^24."""
     return check_whole(horizon, "the horizon", 1, most=2**24)

@@ -17,6 +17,7 @@ from . import (
     optimal,
     policies,
     priors,
+    replay,
     report,
     reproduce,
     search,
@@ -36,6 +37,7 @@ app.command("learn")(learn.learn)
 app.command("optimal")(optimal.optimal)
 app.command("policies")(policies.policies)
 app.command("priors")(priors.priors)
+app.command("replay")(replay.replay)
 app.command("report")(report.report)
 app.command("reproduce")(reproduce.reproduce)
 app.command("search")(search.search)

@@ -31,9 +31,8 @@ def optimal(
     as_json: Json = False,
 ) -> None:
     """The Bayes-optimal policy for Bernoulli arms with Beta means: its reward and regret."""
-    from ..policies import OptimalPolicy
-    from ..policies import optimal as solve
-    from ..policies.optimum import check_solvable, check_target
+    from ..policies.optimum import OptimalPolicy, check_solvable, check_target
+    from ..policies.optimum import optimal as solve
     from ..priors import prior as read_prior
     from ..settings import check_horizon
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, nearest
-from ..policies import Optimum, Plan, Policy, Progress, Start, optimal, policy
-from ..policies.optimum import check_solvable, has_optimum, optimum_seconds
+from ..policies import Plan, Policy, Progress, Start, policy
+from ..policies.optimum import Optimum, check_solvable, has_optimum, optimal, optimum_seconds
 from ..priors import Prior, check_prior
-from ..settings import check_horizon, check_threads, check_whole
+from ..settings import check_horizon, check_seed, check_threads, check_whole
 from . import exact, montecarlo
 from .results import EXACT, MONTE_CARLO, Comparison
 
@@ -127,12 +127,9 @@ def evaluate(
     if episodes is None:
         episodes = max(_EPISODES // runs, 1) * runs
     episodes = check_whole(episodes, "the number of episodes", 1)
-    seed = check_whole(seed, "the seed", 0)
+    seed = check_seed(seed)
     threads = check_threads(threads)
-    luck = seed if luck is None else check_whole(luck, "the seed of the luck", 0)
-    for number in (seed, luck):
-        if number >= 2**63:
-            raise InputError(f"the seed must be less than 2^63, not {number}")
+    luck = seed if luck is None else check_seed(luck, "the seed of the luck")
     if episodes % runs:
         raise InputError(
             f"the number of episodes ({episodes}) must be a multiple of the runs a problem ({runs})"

@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import IndexFault
 from ..families import BERNOULLI, Array
 from ..memory import check_memory
 from ..policies import Plan, Policy, Progress
 from ..policies.induction import slice_bytes, states
 from ..priors import Bernoulli, Prior, Table
 from .propagation import LONG, ThreeArms, TwoArms, mirrors
-from .results import Evaluation, IndexFault
+from .results import Evaluation
 from .threads import in_threads
 
 _MOST_PLAYS = 4096

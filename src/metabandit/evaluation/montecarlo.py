@@ -18,11 +18,11 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError
+from ..errors import IndexFault, InputError
 from ..families import Array
 from ..policies import Plan, Policy, Progress
 from ..priors import Bernoulli, Prior
-from .results import Evaluation, IndexFault
+from .results import Evaluation
 from .threads import in_threads
 
 # Problems are drawn in groups of this many, so that the first problems of a large evaluation are

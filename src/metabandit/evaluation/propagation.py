@@ -9,11 +9,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..errors import IndexFault
 from ..families import Array
 from ..policies import ByCounts, Plan, Policy
 from ..policies.induction import first_outcomes
 from ..priors import Bernoulli, Prior
-from .results import IndexFault
 
 # In longer plays the steps from so many plays on are cut into parts for several threads. The parts
 # do not depend on the number of threads, so that results do not either.

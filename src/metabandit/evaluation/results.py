@@ -17,28 +17,12 @@ import numpy.typing as npt
 
 from ..errors import InputError
 from ..families import Array
-from ..policies import Optimum
+from ..policies.optimum import Optimum
 from ..tables import text_table
 
 NORMAL_95 = 1.959963984540054
 
 EXACT, MONTE_CARLO = "exact", "monte-carlo"
-
-
-class IndexFault(InputError):
-    """An index that is not a finite number at a state that play can reach."""
-
-    def __init__(self, policy: str, state: Sequence[float], *, uses_s: bool) -> None:
-        n, r, s, t, value = state
-        spread = f", s={s:.6g}" if uses_s else ""
-        self.policy = policy
-        self.state = {"n": n, "r": r, "s": s if uses_s else math.nan, "t": t}
-        kind = "not a number" if value != value else "infinite or too large"
-        super().__init__(
-            f"the index of {policy} is {kind} where an arm has n={n:g}, r={r:.6g}{spread} "
-            f"at t={t:g}; an index must be a finite number wherever play can lead, so guard "
-            f"divisions and logarithms, as in 1/max(s, 0.01) or ln(max(t, 1)), or begin with more plays"
-        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..data import read_data, write_data
 from ..errors import InputError
 from ..evaluation import Evaluation, evaluate, exact, recount
 from ..evaluation.batch import Batch
@@ -20,8 +21,9 @@ from ..learning import learn
 from ..learning.aim import stream
 from ..learning.spaces import make_space
 from ..learning.trace import trace_path
-from ..policies import Policy, Start, optimal, policy
+from ..policies import Policy, Start, policy
 from ..policies.file import PolicyFile
+from ..policies.optimum import optimal
 from ..priors import Prior, prior
 from .paper import PRIORS, TRUE_GAUSSIAN
 from .plan import Piece
@@ -86,7 +88,7 @@ class Workshop:
         found = self.records.result(given["of"])
         if "place" in given:
             return policy(found["ranking"][given["place"]]["formula"], start="each-once")
-        return PolicyFile.model_validate(found["file"], strict=False).policy.policy(found["label"])
+        return read_data(PolicyFile, found["file"]).policy.policy(found["label"])
 
     def classes(self, length: int) -> Classes:
         """All formulas up to a length, sorted into classes once."""
@@ -173,7 +175,7 @@ def _learn(shop: Workshop, settings: Mapping[str, Any], name: str, report: Repor
         path.unlink()
     return {
         "label": found.policy.name,
-        "file": found.file.model_dump(mode="json", exclude_none=True),
+        "file": write_data(found.file),
         "parameters": dict(found.parameters),
         "evaluations": origin.evaluations,
         "stopped": found.stopped,
@@ -210,7 +212,7 @@ def _search(shop: Workshop, settings: Mapping[str, Any], name: str, report: Repo
     shown = found.to_dict()
     return {
         "label": found.policy.name,
-        "file": found.file.model_dump(mode="json", exclude_none=True),
+        "file": write_data(found.file),
         "strategy": found.strategy,
         "classes": found.classes,
         "ranking": shown["ranking"][:10],

@@ -205,8 +205,9 @@ def read_program(
     if not isinstance(chosen, IndexPolicy):
         raise InputError(
             f"{chosen.name} is no index policy: its choice is not the largest value of a formula, so "
-            f"there is no formula to export. Play it from Python (metabandit.play), or export an index "
-            f"policy (see `metabandit policies`)"
+            f"there is no formula to export. Play it from Python, with "
+            f"metabandit.policy({chosen.name!r}).player(arms), or export an index policy (see "
+            f"`metabandit policies`)"
         )
     if horizon is not None:
         horizon = check_horizon(horizon)

@@ -1,6 +1,9 @@
-"""The language of index functions: text, tree, LaTeX, and programs for the machine."""
+"""The language of index functions: text, tree, LaTeX.
 
-from .compile import compile_expression
+`compile` makes programs for the machine, `values` evaluates on arrays; both need NumPy, and are
+imported where they are used.
+"""
+
 from .operators import HIGHEST_DEGREE, OPERATORS, VARIABLES, Operator
 from .text import ExpressionError, parse
 from .tree import (
@@ -16,7 +19,6 @@ from .tree import (
     text,
     variables,
 )
-from .values import evaluate_tree
 
 __all__ = [
     "HIGHEST_DEGREE",
@@ -29,8 +31,6 @@ __all__ = [
     "Operator",
     "Tree",
     "bind",
-    "compile_expression",
-    "evaluate_tree",
     "latex",
     "length",
     "names",

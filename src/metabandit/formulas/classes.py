@@ -19,8 +19,8 @@ import numpy.typing as npt
 from ..errors import InputError
 from ..evaluation.batch import Batch
 from ..evaluation.propagation import LONG
-from ..expressions import OPERATORS, Apply, Constant, Name, Tree, compile_expression
-from ..expressions.compile import Compiled
+from ..expressions import OPERATORS, Apply, Constant, Name, Tree
+from ..expressions.compile import Compiled, compile_expression
 from ..files import check_new, written
 from ..policies import Progress, Start
 from ..priors import Bernoulli, Prior, check_prior

@@ -5,16 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from ..expressions import (
-    VARIABLES,
-    Apply,
-    Constant,
-    Name,
-    Tree,
-    compile_expression,
-    text,
-    variables,
-)
+from ..expressions import VARIABLES, Apply, Constant, Name, Tree, text, variables
+from ..expressions.compile import compile_expression
 from ..learning import learn
 from ..learning.aim import Aim
 from ..learning.measure import Measurement, measure

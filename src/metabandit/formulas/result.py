@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..data import write_data
 from ..evaluation import Comparison
 from ..expressions import Tree, latex, length, text
 from ..learning.measure import Measurement
@@ -151,7 +152,7 @@ class Found:
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
         return {
-            **self.file.model_dump(mode="json", exclude_none=True),
+            **write_data(self.file),
             "ranking": [entry.to_dict() for entry in self.entries],
             "best_of_length": [entry.to_dict() for entry in self.of_length],
             "strategy": self.strategy,

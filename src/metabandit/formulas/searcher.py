@@ -14,7 +14,14 @@ from ..evaluation.batch import Batch
 from ..learning.aim import Aim, check_effort, check_time_limit, make_aim, silent, stream, versions
 from ..learning.measure import Measurement, find_floor, measure
 from ..policies import Policy, Progress, Start, policy
-from ..policies.file import Expression, Origin, PolicyFile, StartSpec, check_target
+from ..policies.file import (
+    Expression,
+    Origin,
+    PolicyFile,
+    StartSpec,
+    check_target,
+    rewards_of,
+)
 from ..policies.start import default_start
 from ..priors import Prior
 from ..settings import check_whole
@@ -320,6 +327,7 @@ def _finish(
         prior=str(aim.prior),
         arms=aim.prior.arms,
         horizon=aim.horizon,
+        **rewards_of(aim.prior),
         objective=aim.objective.name,
         reference=None if aim.reference is None else aim.reference.name,
         protocol="search",

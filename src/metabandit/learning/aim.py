@@ -9,7 +9,8 @@ from importlib.metadata import version
 import numpy as np
 
 from ..errors import InputError
-from ..policies import Optimum, Policy, policy
+from ..policies import Policy, policy
+from ..policies.optimum import Optimum
 from ..priors import Prior, check_prior
 from ..settings import check_horizon, check_threads, check_whole, read_number
 from .objectives import Objective, read_objective

@@ -13,9 +13,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import IndexFault, InputError
 from ..evaluation import exact, montecarlo
-from ..evaluation.results import IndexFault
 from ..families import Array
 from ..policies import Plan, Policy
 from ..priors import Prior, Table

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from ..data import write_data
 from ..errors import InputError, nearest
 from ..evaluation import Comparison, Evaluation, exact, montecarlo
 from ..policies import Policy, Start
-from ..policies.file import Origin, PolicyFile, Power, check_target, read_file
+from ..policies.file import Origin, PolicyFile, Power, check_target, read_file, rewards_of
 from ..policies.power import feature, powers, weight_names
 from ..priors import Prior
 from ..settings import check_keys, check_whole, read_number, read_settings
@@ -67,7 +68,7 @@ class Learned:
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
         return {
-            **self.file.model_dump(mode="json", exclude_none=True),
+            **write_data(self.file),
             "objective": self.objective,
             "seconds": round(self.seconds, 3),
             "search_seconds": round(sum(record["seconds"] for record in self.trace), 3),
@@ -310,10 +311,12 @@ def _finish(
     values = space.parameters(coordinates)
     floor = None if plan.floor is None else plan.floor.regret
     settings = search.trace.settings | {"generations": search.generation}
+    names = [field.name for field in fields(Origin)]
     file = PolicyFile(
         policy=content,
         learned=Origin(
-            **{key: settings[key] for key in Origin.model_fields if key in settings},
+            **{key: settings[key] for key in names if key in settings},
+            **rewards_of(plan.prior),
             stopped=stopped,
             evaluations=search.evaluations,
             regret=None if found is None else found.measured(),

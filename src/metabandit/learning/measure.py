@@ -8,9 +8,9 @@ from typing import Any
 
 from ..errors import InputError
 from ..evaluation import Comparison, Evaluation, evaluate, exact
-from ..policies import Optimum, Policy, optimal, policy
+from ..policies import Policy, policy
 from ..policies.file import Measured
-from ..policies.optimum import has_optimum, optimum_seconds
+from ..policies.optimum import Optimum, has_optimum, optimal, optimum_seconds
 from ..priors import Prior
 from .aim import Aim, stream
 from .judges import Judge, judging_method

@@ -1,1 +1,7 @@
-"""Policies at work: what plays them outside of the simulator."""
+"""Live play with the standard library only, so that a service starts at once."""
+
+from .arm import Arm, ArmName
+from .player import ArmView, Player, read_arms
+from .setting import Rewards, Setting
+
+__all__ = ["Arm", "ArmName", "ArmView", "Player", "Rewards", "Setting", "read_arms"]

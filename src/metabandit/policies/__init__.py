@@ -1,6 +1,10 @@
-"""Policies: how an arm is chosen, and how a play begins."""
+"""Policies: how an arm is chosen, and how a play begins.
 
-from . import classic, gittins, modern  # noqa: F401  (they fill the catalogue)
+Importing them takes no NumPy, which a service that plays one may do without; what needs it is
+imported when it is used (`gittins`, `optimum`, the plans for evaluation).
+"""
+
+from . import classic, modern  # noqa: F401  (they fill the catalogue)
 from .base import (
     ByCounts,
     ChoicePolicy,
@@ -11,7 +15,8 @@ from .base import (
     Policy,
     Progress,
 )
-from .optimum import OptimalPolicy, Optimum, optimal
+from .file import load
+from .live import load_player
 from .registry import CATALOGUE, Entry, Parameter, policy, register
 from .start import Start
 
@@ -23,14 +28,13 @@ __all__ = [
     "IndexPolicy",
     "Kernel",
     "KernelPolicy",
-    "OptimalPolicy",
-    "Optimum",
     "Parameter",
     "Plan",
     "Policy",
     "Progress",
     "Start",
-    "optimal",
+    "load",
+    "load_player",
     "policy",
     "register",
 ]

@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ..expressions import (
-    VARIABLES,
-    Tree,
-    bind,
-    compile_expression,
-    latex,
-    names,
-    operators,
-    parse,
-    text,
-)
-from ..expressions.compile import Compiled
-from ..families import Array, compiling
-from ..priors import Prior
+from ..expressions import VARIABLES, Tree, bind, latex, names, operators, parse, text, variables
+from ..play.rules import IndexRule, OwnRule, Rule
 from ..settings import read_number
 from .start import Start
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from ..expressions.compile import Compiled
+    from ..families import Array
+    from ..play import ArmName, Player, Setting
+    from ..priors import Prior
+    from .file import Origin
 
 # progress(work done, work in all)
 Progress = Callable[[int, int], None]
@@ -52,6 +48,12 @@ class ByCounts:
     posterior: tuple[float, float] | None = None
 
 
+def _no_parameters() -> Array:
+    import numpy as np
+
+    return np.zeros(1)
+
+
 @dataclass(frozen=True)
 class Plan:
     """A policy for one prior and horizon, in terms that a kernel understands.
@@ -65,16 +67,22 @@ class Plan:
     counts: Array
     program: Compiled | None = None
     decide: Callable[[], Any] | None = None
-    parameters: Array = field(default_factory=lambda: np.zeros(1))
+    parameters: Array = field(default_factory=_no_parameters)
     memory: int = 0
     uses_s: bool = False
     by_counts: ByCounts | str = "it is known as a rule to simulate only"
 
 
 class Policy(ABC):
-    """A strategy for choosing arms; `name` is what tables call it."""
+    """A strategy for choosing arms; `name` is what tables call it.
+
+    learned: how it was learned, if it comes from a file
+    catalogued: its name in the catalogue and its parameters, if it is no index
+    """
 
     name: str
+    learned: Origin | None = None
+    catalogued: tuple[str, Mapping[str, float]] | None = None
 
     @abstractmethod
     def plan(self, prior: Prior, horizon: int) -> Plan:
@@ -87,6 +95,62 @@ class Policy(ABC):
     def prepare(self, prior: Prior, horizon: int, progress: Progress | None) -> None:
         """Compute beforehand what `plan` needs, for policies that take their time."""
         return
+
+    # Whether it is for rewards of 0 and 1 only.
+    binary = False
+
+    def content(self) -> Any:
+        """The policy as a file has it (see policies/file.py), or None if no file can hold it."""
+        from .file import Catalogued
+
+        if self.catalogued is None:
+            return None
+        name, parameters = self.catalogued
+        return Catalogued(name=name, parameters=dict(parameters))
+
+    @abstractmethod
+    def rule(self, setting: Setting) -> Rule:
+        """How the policy chooses in live play."""
+
+    def player(
+        self,
+        arms: int | Iterable[ArmName],
+        *,
+        seed: int = 0,
+        horizon: int | None = None,
+        prior: str | Prior | None = None,
+        rewards: object = None,
+        journal: str | Path | None = None,
+    ) -> Player:
+        """Put the policy to use on these arms.
+
+        arms: their names, or how many there are, which are then called 0, 1, ...
+        seed: for ties and for policies that play at random; one seed, one sequence of choices
+        horizon: plays in all, for policies that read it; a learned policy has its own. Beyond it,
+            every play is taken for the last
+        prior: what is known of the arms, for policies that need it; a learned policy knows
+        rewards: `"binary"` for 0 and 1 or a range such as (0, 1); others are refused. By default as the
+            policy was learned, or as the prior says, else (0, 1)
+        journal: a .jsonl file to which each reward is written before it counts. If it is there, the
+            player goes on where it ended
+
+        >>> import metabandit as mb
+        >>> player = mb.policy("ucb1:C=0.17").player(arms=["red", "green"], seed=1)
+        >>> player.select()
+        'red'
+        >>> player.update("red", 1)
+        """
+        from .live import make_player
+
+        return make_player(
+            self,
+            arms,
+            seed=seed,
+            horizon=horizon,
+            prior=prior,
+            rewards=rewards,
+            journal=journal,
+        )
 
     def _check_horizon(self, prior: Prior, horizon: int) -> None:
         if horizon < prior.arms:
@@ -160,17 +224,37 @@ class IndexPolicy(Policy):
         """The index as LaTeX."""
         return latex(self.bound)
 
+    def content(self) -> Any:
+        from .file import Expression, StartSpec
+
+        return Expression(
+            expression=text(self.tree),
+            parameters={name: self.parameters[name] for name in names(self.tree)},
+            start=StartSpec.of(self.start),
+        )
+
+    def _check_rewards(self, low: float, high: float, family: str) -> None:
+        if low >= 0.0 and high <= 1.0:
+            return
+        for operator in ("kl_upper", "beta_quantile"):
+            if operator in operators(self.tree):
+                raise InputError(
+                    f"{self.name} uses {operator}, which is for rewards in [0, 1]; those of "
+                    f"{family} lie between {low:g} and {high:g}"
+                )
+
+    def rule(self, setting: Setting) -> Rule:
+        self._check_rewards(setting.rewards.low, setting.rewards.high, "this player")
+        if "h" in variables(self.tree):
+            setting.need_horizon(self.name)
+        return IndexRule(self.name, self.bound, each_once=self.start.each_once)
+
     def plan(self, prior: Prior, horizon: int) -> Plan:
         if self.start.each_once:
             self._check_horizon(prior, horizon)
-        if not prior.family.in_unit_interval:
-            for operator in ("kl_upper", "beta_quantile"):
-                if operator in operators(self.tree):
-                    raise InputError(
-                        f"{self.name} uses {operator}, which is for rewards in [0, 1]; those of "
-                        f"{prior.family.name} lie between {prior.family.support[0]:g} and "
-                        f"{prior.family.support[1]:g}"
-                    )
+        self._check_rewards(*prior.family.support, prior.family.name)
+        from ..expressions.compile import compile_expression
+
         program = compile_expression(self.tree).bind(self.parameters)
         counts = self.start.counts(prior)
         return Plan(
@@ -206,13 +290,27 @@ def decide_by(name: str) -> Callable[[], Any]:
 
 
 class KernelPolicy(Policy):
-    """A policy with a kernel of its own; `settle` picks it for a prior and a horizon."""
+    """A policy with a kernel of its own.
 
-    def __init__(self, name: str, settle: Callable[[Prior, int], Kernel]) -> None:
+    `settle` picks it for a prior and a horizon, `rule` is the same choice in live play.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        settle: Callable[[Prior, int], Kernel],
+        rule: Callable[[Setting], Rule],
+    ) -> None:
         self.name = name
         self._settle = settle
+        self._rule = rule
+
+    def rule(self, setting: Setting) -> Rule:
+        return self._rule(setting)
 
     def plan(self, prior: Prior, horizon: int) -> Plan:
+        import numpy as np
+
         kernel = self._settle(prior, horizon)
         if kernel.each_once:
             self._check_horizon(prior, horizon)
@@ -240,10 +338,17 @@ class ChoicePolicy(Policy):
         self.choose = choose
         self._compiled: Any = None
 
+    def rule(self, setting: Setting) -> Rule:
+        setting.need_horizon(self.name)
+        return OwnRule(self.name, self.choose)
+
     def plan(self, prior: Prior, horizon: int) -> Plan:
+        import numpy as np
+
         self._check_horizon(prior, horizon)
 
         def decide() -> Any:
+            from ..families import compiling
             from ..kernels.choices import compile_choice
 
             if self._compiled is None:

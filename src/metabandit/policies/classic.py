@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from ..expressions import compile_expression, parse
-from ..priors import Prior
+from ..expressions import parse
+from ..play import rules
 from .base import ByCounts, Kernel, KernelPolicy
 from .registry import Entry, Parameter, register
+
+if TYPE_CHECKING:
+    from ..expressions.compile import Compiled
+    from ..priors import Prior
 
 _AUER = "Auer, Cesa-Bianchi, Fischer 2002"
 
@@ -45,14 +48,21 @@ register(
 )
 
 
-def _ucb1_normal(name: str, values: Mapping[str, float]) -> KernelPolicy:
-    index = compile_expression(parse("r + 4*s*sqrt(ln(t - 1)/(n - 1))"))
+def _compiled(text: str) -> Compiled:
+    from ..expressions.compile import compile_expression
 
+    return compile_expression(parse(text))
+
+
+def _ucb1_normal(name: str, values: Mapping[str, float]) -> KernelPolicy:
     def settle(prior: Prior, horizon: int) -> Kernel:
+        import numpy as np
+
+        index = _compiled("r + 4*s*sqrt(ln(t - 1)/(n - 1))")
         needed = np.ceil(8.0 * np.log(np.maximum(np.arange(horizon), 1)))
         return Kernel("ucb1_normal", uses_s=True, by_counts=ByCounts(index, needed=needed))
 
-    return KernelPolicy(name, settle)
+    return KernelPolicy(name, settle, lambda setting: rules.Ucb1Normal())
 
 
 register(
@@ -65,27 +75,15 @@ register(
 )
 
 
-def epoch_levels(alpha: float, horizon: int) -> list[tuple[float, float]]:
-    """UCB2's epochs: for each value of tau(r) = ceil((1 + alpha)^r), how many epochs r are empty.
-
-    An epoch has length tau(r + 1) - tau(r). Of the epochs with one value of tau, all but the last
-    are empty. Returns pairs (tau, empty epochs), up to the first tau beyond the horizon.
-    """
-    base = 1.0 + alpha
-
-    def tau(epoch: int) -> int:
-        return math.ceil(base**epoch)
-
-    levels: list[tuple[float, float]] = []
-    epoch = 0
-    while not levels or levels[-1][0] <= horizon:
-        value = tau(epoch)
-        last = max(epoch, math.floor(math.log(value) / math.log(base)) - 1)
-        while tau(last + 1) == value:
-            last += 1
-        levels.append((float(value), float(last - epoch)))
-        epoch = last + 1
-    return [*levels, (float(tau(epoch)), 0.0)]
+def epoch_levels(alpha: float, horizon: int) -> list[tuple[int, int]]:
+    """UCB2's epochs up to the first tau beyond the horizon, and one more (see rules.epoch_levels)."""
+    levels: list[tuple[int, int]] = []
+    for tau, empty in rules.epoch_levels(alpha):
+        beyond = bool(levels) and levels[-1][0] > horizon
+        levels.append((tau, 0 if beyond else empty))
+        if beyond:
+            break
+    return levels
 
 
 def _ucb2(name: str, values: Mapping[str, float]) -> KernelPolicy:
@@ -99,7 +97,7 @@ def _ucb2(name: str, values: Mapping[str, float]) -> KernelPolicy:
         # The loops for two arms take nine rows, those for more arms 2 K + 2.
         return Kernel("ucb2", tuple(numbers), memory=2 * prior.arms + 5, by_counts=reason)
 
-    return KernelPolicy(name, settle)
+    return KernelPolicy(name, settle, lambda setting: rules.Ucb2(alpha, setting.horizon))
 
 
 register(
@@ -115,13 +113,14 @@ register(
 
 def _epsilon_greedy(name: str, values: Mapping[str, float]) -> KernelPolicy:
     c, d = values["c"], values["d"]
-    greedy = compile_expression(parse("r"))
 
     def settle(prior: Prior, horizon: int) -> Kernel:
-        rate = np.minimum(1.0, c * prior.arms / (d**2 * (np.arange(horizon) + 1.0)))
-        return Kernel("epsilon_greedy", (c, d), by_counts=ByCounts(greedy, rate=rate))
+        import numpy as np
 
-    return KernelPolicy(name, settle)
+        rate = np.minimum(1.0, c * prior.arms / (d**2 * (np.arange(horizon) + 1.0)))
+        return Kernel("epsilon_greedy", (c, d), by_counts=ByCounts(_compiled("r"), rate=rate))
+
+    return KernelPolicy(name, settle, lambda setting: rules.EpsilonGreedy(c, d))
 
 
 register(
@@ -136,13 +135,13 @@ register(
 
 
 def _uniform(name: str, values: Mapping[str, float]) -> KernelPolicy:
-    any_index = compile_expression(parse("0"))
-
     def settle(prior: Prior, horizon: int) -> Kernel:
-        by_counts = ByCounts(any_index, rate=np.ones(horizon))
+        import numpy as np
+
+        by_counts = ByCounts(_compiled("0"), rate=np.ones(horizon))
         return Kernel("uniform", each_once=False, by_counts=by_counts)
 
-    return KernelPolicy(name, settle)
+    return KernelPolicy(name, settle, lambda setting: rules.Uniform())
 
 
 register(Entry("uniform", "any arm, with equal probability", "what chance does", build=_uniform))

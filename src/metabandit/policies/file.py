@@ -3,72 +3,68 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
-
+from ..data import read_data, write_data
 from ..errors import InputError
-from ..expressions import names, parse
+from ..expressions import HIGHEST_DEGREE, names, parse
 from ..files import check_new, written
+from ..play.player import FORMAT as PLAYER_FORMAT
 from .base import IndexPolicy, Policy
 from .power import FIRST_VALUES, feature, power_tree, powers, weight_names
 from .registry import CATALOGUE
 from .start import EACH_ONCE, PRIOR_COUNTS, Start
 
+if TYPE_CHECKING:
+    from ..priors import Prior
+
 FORMAT: Literal["metabandit policy"] = "metabandit policy"
 VERSION: Literal[1] = 1
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
-
-
-class StartSpec(_Model):
+@dataclass(frozen=True, kw_only=True)
+class StartSpec:
     """How the policy begins; the pseudo-observations are for all arms, or one number an arm."""
 
     kind: Literal["each-once", "prior-counts"]
-    plays: FiniteFloat | tuple[FiniteFloat, ...] | None = None
-    sum: FiniteFloat | tuple[FiniteFloat, ...] | None = None
-    squares: FiniteFloat | tuple[FiniteFloat, ...] | None = None
+    plays: float | tuple[float, ...] | None = None
+    sum: float | tuple[float, ...] | None = None
+    squares: float | tuple[float, ...] | None = None
 
-    @model_validator(mode="after")
-    def _complete(self) -> StartSpec:
+    def __post_init__(self) -> None:
         if self.kind == PRIOR_COUNTS and None in (self.plays, self.sum, self.squares):
             raise ValueError("the start prior-counts needs plays, sum and squares")
         if self.kind == EACH_ONCE and not self.plays is self.sum is self.squares is None:
             raise ValueError("the start each-once has no pseudo-observations")
-        return self
 
     @classmethod
     def of(cls, start: Start) -> StartSpec:
-        return cls.model_validate(
-            {
-                "kind": start.kind,
-                "plays": start.plays,
-                "sum": start.reward_sum,
-                "squares": start.square_sum,
-            }
+        return cls(
+            kind=PRIOR_COUNTS if start.kind == PRIOR_COUNTS else EACH_ONCE,
+            plays=start.plays,
+            sum=start.reward_sum,
+            squares=start.square_sum,
         )
 
     def start(self) -> Start:
         return Start(self.kind, self.plays, self.sum, self.squares)
 
 
-class Expression(_Model):
+@dataclass(frozen=True, kw_only=True)
+class Expression:
     """An index as text, with values for its parameters."""
 
     kind: Literal["expression"] = "expression"
     expression: str
-    parameters: dict[str, FiniteFloat]
+    parameters: dict[str, float]
     start: StartSpec
 
-    @model_validator(mode="after")
-    def _complete(self) -> Expression:
+    def __post_init__(self) -> None:
         wanted = names(parse(self.expression, parameters=None))
         if set(wanted) != set(self.parameters):
             raise ValueError(f"the parameters of {self.expression} are {', '.join(wanted)}")
-        return self
 
     def policy(self, name: str) -> Policy:
         return IndexPolicy(
@@ -80,25 +76,28 @@ def _meanings(v1: str) -> dict[str, str]:
     return {"v1": FIRST_VALUES[v1], "v2": "1/sqrt(n)", "v3": "r", "v4": "s"}
 
 
-class Power(_Model):
+@dataclass(frozen=True, kw_only=True)
+class Power:
     """A Power-P index: what v1 is, and the weight of each feature; those left out are zero."""
 
     kind: Literal["power"] = "power"
-    degree: Annotated[int, Field(ge=1, le=4)]
+    degree: int
     v1: Literal["t", "h"]
     values: dict[str, str]
-    weights: Annotated[dict[str, FiniteFloat], Field(min_length=1)]
+    weights: dict[str, float]
     start: StartSpec
 
-    @model_validator(mode="after")
-    def _known(self) -> Power:
+    def __post_init__(self) -> None:
+        if not 1 <= self.degree <= HIGHEST_DEGREE:
+            raise ValueError(f"degree must be 1 to {HIGHEST_DEGREE}, not {self.degree}")
+        if not self.weights:
+            raise ValueError("weights must not be empty")
         if self.values != _meanings(self.v1):
             raise ValueError(f"values must be {_meanings(self.v1)}: what v1, v2, v3 and v4 are")
         known = {feature(exponents) for exponents in powers(self.degree)}
         for name in self.weights:
             if name not in known:
                 raise ValueError(f"power-{self.degree} has no feature {name!r}")
-        return self
 
     @classmethod
     def of(cls, degree: int, v1: str, parameters: dict[str, float], start: Start) -> Power:
@@ -107,14 +106,13 @@ class Power(_Model):
             for exponents, name in zip(powers(degree), weight_names(degree), strict=True)
             if parameters[name] != 0.0
         }
-        return cls.model_validate(
-            {
-                "degree": degree,
-                "v1": v1,
-                "values": _meanings(v1),
-                "weights": weights,
-                "start": StartSpec.of(start),
-            }
+        first: Literal["t", "h"] = "h" if v1 == "h" else "t"
+        return cls(
+            degree=degree,
+            v1=first,
+            values=_meanings(v1),
+            weights=weights,
+            start=StartSpec.of(start),
         )
 
     def policy(self, name: str) -> Policy:
@@ -128,12 +126,13 @@ class Power(_Model):
         return IndexPolicy(tree, parameters=parameters, start=self.start.start(), name=name)
 
 
-class Catalogued(_Model):
+@dataclass(frozen=True, kw_only=True)
+class Catalogued:
     """A policy of the catalogue that is no index, with its parameters."""
 
     kind: Literal["catalogue"] = "catalogue"
     name: str
-    parameters: dict[str, FiniteFloat]
+    parameters: dict[str, float]
 
     def policy(self, name: str) -> Policy:
         if self.name not in CATALOGUE:
@@ -141,18 +140,41 @@ class Catalogued(_Model):
         return CATALOGUE[self.name].make(self.parameters, None, name)
 
 
-class Measured(_Model):
+@dataclass(frozen=True, kw_only=True)
+class Solved:
+    """The optimal policy for two arms: where it is, or what it was solved for."""
+
+    kind: Literal["optimal"] = "optimal"
+    horizon: int
+    start: str
+    alpha: tuple[float, float]
+    beta: tuple[float, float]
+    file: str | None = None
+
+    def policy(self, name: str) -> Policy:
+        from ..priors import Bernoulli
+        from .optimum import OptimalPolicy
+
+        if self.file is not None and Path(self.file).exists():
+            return OptimalPolicy.load(self.file)
+        prior = Bernoulli(alpha=self.alpha, beta=self.beta)
+        return OptimalPolicy(prior, self.horizon, start=self.start, name=name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured:
     """Regret on problems that learning never saw; an exact one has no error."""
 
-    mean: FiniteFloat
-    standard_error: FiniteFloat
-    interval: tuple[FiniteFloat, FiniteFloat]
+    mean: float
+    standard_error: float
+    interval: tuple[float, float]
     method: Literal["exact", "monte-carlo"]
     episodes: int
 
 
-class Origin(_Model):
-    """How a policy was learned."""
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """How a policy was learned; `support` has the smallest and the largest reward, None if none is."""
 
     space: str
     prior: str
@@ -167,29 +189,32 @@ class Origin(_Model):
     generations: int
     evaluations: int
     regret: Measured | None = None
-    floor: FiniteFloat | None = None
+    floor: float | None = None
+    family: str | None = None
+    support: tuple[float | None, float | None] | None = None
     versions: dict[str, str]
 
 
-class PolicyFile(_Model):
+def rewards_of(prior: Prior) -> dict[str, Any]:
+    """What Origin says of the rewards: their family, and the range that they lie in."""
+    bounds = tuple(bound if abs(bound) < float("inf") else None for bound in prior.family.support)
+    return {"family": prior.family.name, "support": bounds}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyFile:
     """What a policy file holds."""
 
     format: Literal["metabandit policy"] = FORMAT
     version: Literal[1] = VERSION
-    policy: Annotated[Expression | Power | Catalogued, Field(discriminator="kind")]
+    policy: Expression | Power | Catalogued
     learned: Origin | None = None
 
     def write(self, path: Path) -> None:
         """Write the file; a crash in the middle leaves the old one, or none."""
-        text = json.dumps(self.model_dump(mode="json", exclude_none=True), indent=2) + "\n"
+        content = json.dumps(write_data(self), indent=2) + "\n"
         with written(path, "the policy") as file:
-            file.write(text.encode())
-
-
-def _explain(error: ValidationError) -> str:
-    first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"])
-    return f"{where or 'the file'}: {first['msg']}"
+            file.write(content.encode())
 
 
 def read_file(path: str | Path) -> PolicyFile:
@@ -207,25 +232,37 @@ def read_file(path: str | Path) -> PolicyFile:
             f"{path} is damaged, or no policy file: it is not valid JSON ({error})"
         ) from None
     if not isinstance(value, dict) or value.get("format") != FORMAT:
-        raise InputError(f'{path} is no policy file: it has no "format": "{FORMAT}"')
+        hint = ""
+        if isinstance(value, dict) and value.get("format") == PLAYER_FORMAT:
+            hint = ", but a player's: load_player reads it"
+        raise InputError(f'{path} is no policy file{hint}: it has no "format": "{FORMAT}"')
     if value.get("version") != VERSION or isinstance(value["version"], bool):
         raise InputError(
             f"{path} has version {value.get('version')!r}; this metabandit reads version {VERSION}. "
             f"Update metabandit, or learn the policy again"
         )
     try:
-        return PolicyFile.model_validate_json(content)
-    except ValidationError as error:
-        raise InputError(f"{path} is damaged: {_explain(error)}") from None
+        return read_data(PolicyFile, value)
+    except ValueError as error:
+        raise InputError(f"{path} is damaged: {error}") from None
 
 
-def read_policy(path: str | Path) -> Policy:
-    """The policy of a file; tables call it by the file's name."""
+def load(path: str | Path) -> Policy:
+    """The policy of a file that was learned, found or saved; tables call it by the file's name.
+
+    `.json` files are of `learn` and `search`, `.npz` files of `optimal`. See `Policy.player`.
+    """
+    if str(path).endswith(".npz"):
+        from .optimum import OptimalPolicy
+
+        return OptimalPolicy.load(path)
     file = read_file(path)
     try:
-        return file.policy.policy(str(path))
+        policy = file.policy.policy(str(path))
     except InputError as error:
         raise InputError(f"{path} is damaged: {error}") from None
+    policy.learned = file.learned
+    return policy
 
 
 def check_target(path: object, *, resume: bool = False, force: bool = False) -> Path:

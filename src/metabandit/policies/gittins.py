@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -12,9 +11,10 @@ import numpy as np
 from ..errors import InputError
 from ..families import Array
 from ..memory import check_memory
+from ..play import Setting
+from ..play.rules import ByTable, Rule
 from ..priors import Bernoulli, BetaRewards, Prior
 from .base import ByCounts, Plan, Policy, Progress, decide_by
-from .registry import Entry, register
 
 # Prices between which an index is interpolated; they are taken in groups.
 _PRICES = 1024
@@ -83,6 +83,17 @@ class Gittins(Policy):
             if (horizon, *pair) not in self._tables:
                 self._tables[(horizon, *pair)] = gittins_table(horizon, *pair, progress=progress)
 
+    def rule(self, setting: Setting) -> Rule:
+        horizon = setting.need_horizon(self.name)
+        prior = setting.prior or Bernoulli(max(len(setting.arms), 2))
+        if not setting.rewards.in_unit_interval:
+            raise InputError(f"{self.name} is for rewards in [0, 1]; give rewards=(0, 1)")
+        self.prepare(prior, horizon, None)
+        means = dict(zip(setting.arms, _means(prior), strict=False))
+        kinds = set(means.values())
+        tables = {pair: self._tables[(horizon, *pair)] for pair in kinds}
+        return ByTable(horizon, means, kinds.pop() if len(kinds) == 1 else None, tables)
+
     def plan(self, prior: Prior, horizon: int) -> Plan:
         self.prepare(prior, horizon, None)
         pairs = _means(prior)
@@ -97,17 +108,3 @@ class Gittins(Policy):
             parameters=np.concatenate([begins.astype(np.float64), table.ravel()]),
             by_counts=ByCounts(table=table, which=which),
         )
-
-
-def _gittins(name: str, values: Mapping[str, float]) -> Policy:
-    return Gittins(name)
-
-
-register(
-    Entry(
-        "gittins",
-        "the price a play at which the arm is just worth going on with (a reference, no bound)",
-        "Gittins 1979; finite horizon: Nino-Mora 2011",
-        build=_gittins,
-    )
-)

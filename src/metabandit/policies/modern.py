@@ -1,12 +1,16 @@
-"""The baselines that a reader of today expects."""
+"""The baselines that a reader of today expects, and the references."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from ..priors import Prior
-from .base import ByCounts, Kernel, KernelPolicy
+from ..play import Setting, rules
+from .base import ByCounts, Kernel, KernelPolicy, Policy
 from .registry import Entry, Parameter, register
+
+if TYPE_CHECKING:
+    from ..priors import Prior
 
 register(
     Entry(
@@ -34,7 +38,12 @@ def _thompson(name: str, values: Mapping[str, float]) -> KernelPolicy:
             return Kernel("thompson_beta", posterior, each_once=False, by_counts=by_counts)
         return Kernel("thompson_gaussian", (values["sigma"],))
 
-    return KernelPolicy(name, settle)
+    def rule(setting: Setting) -> rules.Rule:
+        if setting.rewards.in_unit_interval:
+            return rules.ThompsonBeta(values["a"], values["b"])
+        return rules.ThompsonGaussian(values["sigma"])
+
+    return KernelPolicy(name, settle, rule)
 
 
 register(
@@ -49,5 +58,37 @@ register(
             Parameter("sigma", 1.0, above=0.0),
         ),
         build=_thompson,
+    )
+)
+
+
+def _gittins(name: str, values: Mapping[str, float]) -> Policy:
+    from .gittins import Gittins
+
+    return Gittins(name)
+
+
+register(
+    Entry(
+        "gittins",
+        "the price a play at which the arm is just worth going on with (a reference, no bound)",
+        "Gittins 1979; finite horizon: Nino-Mora 2011",
+        build=_gittins,
+    )
+)
+
+
+def _optimal(name: str, values: Mapping[str, float]) -> Policy:
+    from .optimum import OptimalForPrior
+
+    return OptimalForPrior(name)
+
+
+register(
+    Entry(
+        "optimal",
+        "what backward induction says for this prior and horizon; two arms",
+        "Bellman 1956",
+        build=_optimal,
     )
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,16 @@ import numpy as np
 
 from ..errors import InputError, nearest
 from ..files import check_new, written
+from ..play import Setting
+from ..play.rules import Cuts, Rule
 from ..priors import Bernoulli, Prior, check_prior
 from ..settings import check_horizon, check_whole
 from .base import ByCounts, Plan, Policy, Progress, decide_by
+from .file import Solved
 from .induction import FREE, solve, states
-from .registry import Entry, register
 from .start import EACH_ONCE
+
+__all__ = ["OptimalPolicy", "Optimum", "optimal"]
 
 _FORMAT = "metabandit optimal policy 1"
 
@@ -129,6 +133,8 @@ class OptimalPolicy(Policy):
     it was solved for, which shows what a wrong belief costs: it is optimal for its own only.
     """
 
+    path: Path | None = None
+
     def __init__(
         self,
         prior: Prior,
@@ -182,6 +188,26 @@ class OptimalPolicy(Policy):
             return (0,)
         return (0, 1) if wins[1] < equal else (1,)
 
+    binary = True
+
+    def content(self) -> Solved:
+        return Solved(
+            horizon=self.horizon,
+            start=self.start,
+            alpha=(self.alpha[0], self.alpha[1]),
+            beta=(self.beta[0], self.beta[1]),
+            file=None if self.path is None else str(self.path.absolute()),
+        )
+
+    def rule(self, setting: Setting) -> Rule:
+        if len(setting.arms) != 2 or not setting.rewards.binary:
+            raise InputError(
+                f"{self.name} is for 2 arms that pay 0 or 1, not for {len(setting.arms)} arms; for "
+                f'rewards of 0 and 1 give rewards="binary"'
+            )
+        means = tuple(zip(self.alpha, self.beta, strict=True))
+        return Cuts(self.horizon, means, self.cuts, each_once=self.start == EACH_ONCE)
+
     def plan(self, prior: Prior, horizon: int) -> Plan:
         if prior.arms != 2 or not prior.family.binary:
             raise InputError(
@@ -218,6 +244,7 @@ class OptimalPolicy(Policy):
                 regret=self.regret,
                 cuts=self.cuts,
             )
+        self.path = path
         return path
 
     @classmethod
@@ -225,6 +252,7 @@ class OptimalPolicy(Policy):
         """Read a policy that `save` wrote."""
         policy = cls.__new__(cls)
         policy.name = str(path)
+        policy.path = Path(path)
         try:
             with np.load(path, allow_pickle=False) as file:
                 if str(file["format"]) != _FORMAT:
@@ -265,8 +293,10 @@ class OptimalPolicy(Policy):
             raise ValueError("no prior of two arms")
 
 
-class _OptimalForPrior(Policy):
+class OptimalForPrior(Policy):
     """The catalogue's `optimal`: solved for the prior and the horizon of the evaluation."""
+
+    binary = True
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -280,20 +310,12 @@ class _OptimalForPrior(Policy):
         if key not in self._solved:
             self._solved[key] = OptimalPolicy(prior, horizon, name=self.name, progress=progress)
 
+    def rule(self, setting: Setting) -> Rule:
+        horizon = setting.need_horizon(self.name)
+        prior = setting.prior or Bernoulli(len(setting.arms))
+        self.prepare(prior, horizon, None)
+        return self._solved[str(prior), horizon].rule(setting)
+
     def plan(self, prior: Prior, horizon: int) -> Plan:
         self.prepare(prior, horizon, None)
         return self._solved[str(prior), horizon].plan(prior, horizon)
-
-
-def _optimal(name: str, values: Mapping[str, float]) -> Policy:
-    return _OptimalForPrior(name)
-
-
-register(
-    Entry(
-        "optimal",
-        "what backward induction says for this prior and horizon; two arms",
-        "Bellman 1956",
-        build=_optimal,
-    )
-)

@@ -74,7 +74,9 @@ class Entry:
             for parameter in self.parameters
         }
         if self.build is not None:
-            return self.build(name, numbers)
+            made = self.build(name, numbers)
+            made.catalogued = self.name, numbers
+            return made
         return IndexPolicy(self.formula, parameters=numbers, start=start, name=name)
 
 
@@ -122,14 +124,10 @@ def policy(description: str | Policy, *, start: str | Start | None = None) -> Po
     if not isinstance(description, str):
         raise InputError(f"a policy is a text or a Policy, not {description!r}")
     given = description.strip()
-    if given.endswith(".json"):
-        from .file import read_policy
+    if given.endswith((".json", ".npz")):
+        from .file import load
 
-        return read_policy(given)
-    if given.endswith(".npz"):
-        from .optimum import OptimalPolicy
-
-        return OptimalPolicy.load(given)
+        return load(given)
     head = given.partition(":")[0].strip()
     if head in CATALOGUE:
         name, settings = read_settings(given, "policy")

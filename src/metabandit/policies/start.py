@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
 from ..errors import InputError, nearest
-from ..families import Array
-from ..priors import Prior
 from ..settings import check_keys, read_number, read_settings, write_number
+
+if TYPE_CHECKING:
+    from ..families import Array
+    from ..priors import Prior
 
 # A number for all arms, or one an arm.
 Numbers = float | tuple[float, ...]
 
-EACH_ONCE = "each-once"
-PRIOR_COUNTS = "prior-counts"
+EACH_ONCE: Literal["each-once"] = "each-once"
+PRIOR_COUNTS: Literal["prior-counts"] = "prior-counts"
 _KEYS = ("plays", "sum", "squares")
+
+
+def _length(*values: Numbers | None) -> int:
+    return max(len(value) if isinstance(value, tuple) else 1 for value in values)
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,8 @@ class Start:
                 "the start prior-counts takes plays and sum together, and squares only with them: "
                 "prior-counts:plays=2,sum=1"
             )
-        if self.plays is not None and np.min(self.plays) <= 0.0:
+        each = self.plays if isinstance(self.plays, tuple) else (self.plays,)
+        if any(plays is not None and plays <= 0.0 for plays in each):
             raise InputError(f"plays of the start must be greater than 0, not {self.plays}")
         if len({len(value) for value in values if isinstance(value, tuple)}) > 1:
             raise InputError("plays, sum and squares of the start must be for the same arms")
@@ -75,6 +81,8 @@ class Start:
 
     def counts(self, prior: Prior) -> Array:
         """The pseudo-observations: rows plays, reward sum, sum of squares; one column an arm."""
+        import numpy as np
+
         if self.each_once:
             return np.zeros((3, prior.arms))
         if self.plays is None or self.reward_sum is None:
@@ -100,6 +108,29 @@ class Start:
             counts = np.stack([np.broadcast_to(row, prior.arms) for row in (plays, total, squares)])
         return self._check(counts, prior)
 
+    def complete(self, *, binary: bool) -> Start:
+        """The same start with its squares, if it does not say them."""
+        if self.plays is None or self.reward_sum is None or self.square_sum is not None:
+            return self
+        if binary:  # a square is the reward itself
+            return replace(self, square_sum=self.reward_sum)
+        rows = self.for_arms(_length(self.plays, self.reward_sum))
+        squares = tuple(total * total / plays for plays, total, _ in rows)
+        return replace(self, square_sum=squares if len(squares) > 1 else squares[0])
+
+    def for_arms(self, arms: int) -> list[tuple[float, float, float]]:
+        """The pseudo-observations of each arm: plays, sum of rewards and of their squares."""
+        columns = []
+        for value in (self.plays, self.reward_sum, self.square_sum or 0.0):
+            each = value if isinstance(value, tuple) else (value or 0.0,) * arms
+            if len(each) != arms:
+                raise InputError(
+                    f"the start {self} is for {len(each)} arms, but there are {arms}; give one "
+                    f"number for all arms"
+                )
+            columns.append(each)
+        return list(zip(*columns, strict=True))
+
     def resolve(self, prior: Prior) -> Start:
         """The same start with its pseudo-observations written out, so that it needs no prior."""
         if self.each_once:
@@ -111,6 +142,8 @@ class Start:
 
     @staticmethod
     def _check(counts: Array, prior: Prior) -> Array:
+        import numpy as np
+
         if counts.shape != (3, prior.arms):
             raise InputError(
                 f"counts of the prior {prior} must have the shape (3, {prior.arms}): plays, reward "

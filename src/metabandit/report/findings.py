@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from ..data import read_data
 from ..evaluation.results import NORMAL_95
 from ..experiments import paper
 from ..experiments.paper import FAMILIES, HORIZONS
@@ -100,7 +101,7 @@ class Findings:
         found = self.records.result(item.source or "")
         if item.place is not None:
             return policy(found["ranking"][item.place]["formula"])
-        return PolicyFile.model_validate(found["file"], strict=False).policy.policy(self.name(item))
+        return read_data(PolicyFile, found["file"]).policy.policy(self.name(item))
 
     def _excuse(self, item: Candidate, family: str, horizon: int) -> tuple[str, str]:
         """Why something that was learned here may be worse than the paper's."""

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ..expressions import evaluate_tree
+from ..expressions.values import evaluate_tree
 from ..families import Array
-from ..policies import IndexPolicy, OptimalPolicy, Policy
+from ..policies import IndexPolicy, Policy
+from ..policies.optimum import OptimalPolicy
 from ..priors import Bernoulli
 from .content import Figure
 from .drawing import Line, choice_map, index_map

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
+from ..data import read_data
 from ..errors import InputError
 from ..evaluation.results import NORMAL_95
 from ..experiments.paper import table1
@@ -164,8 +165,9 @@ def _evaluation(value: Mapping[str, Any], prefix: str) -> list[Section]:
 
 def _maps(value: Mapping[str, Any], prefix: str) -> list[Section]:
     """What the policy of a file does, beside UCB1-Tuned and the optimum; two Bernoulli arms."""
-    file = PolicyFile.model_validate(
-        {key: value[key] for key in PolicyFile.model_fields if key in value}, strict=False
+    file = read_data(
+        PolicyFile,
+        {item.name: value[item.name] for item in fields(PolicyFile) if item.name in value},
     )
     origin = file.learned
     assert origin is not None

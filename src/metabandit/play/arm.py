@@ -1,0 +1,75 @@
+"""What a player knows of an arm."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+# An arm is called by a text or a whole number.
+ArmName = str | int
+
+
+@dataclass(slots=True)
+class Arm:
+    """The rewards of an arm so far, pseudo-observations included.
+
+    plays, total: how many, and their sum; mean and deviation follow from them
+    spread: the sum of squared differences from the mean
+    rewarded: plays that were rewarded, without pseudo-observations
+    open: selections that wait for a reward
+    memory: what the rule keeps about the arm
+    """
+
+    name: ArmName
+    plays: float = 0.0
+    total: float = 0.0
+    spread: float = 0.0
+    rewarded: int = 0
+    open: int = 0
+    retired: bool = False
+    memory: tuple[int, ...] = ()
+    mean: float = 0.0
+    deviation: float = 0.0
+
+    @classmethod
+    def begin(cls, name: ArmName, counts: Sequence[float]) -> Arm:
+        """An arm with pseudo-observations: plays, sum of rewards, sum of squared rewards."""
+        plays, total, squares = counts
+        spread = max(0.0, squares - total * total / plays) if plays else 0.0
+        arm = cls(name, plays, total, spread)
+        arm.follow()
+        return arm
+
+    def follow(self) -> None:
+        """Bring mean and deviation up to date."""
+        if self.plays:
+            self.mean = self.total / self.plays
+            self.deviation = math.sqrt(max(self.spread / self.plays, 0.0))
+
+    def add(self, reward: float) -> None:
+        """Count a reward."""
+        before = self.mean
+        self.plays += 1.0
+        self.rewarded += 1
+        self.total += reward
+        self.mean = mean = self.total / self.plays
+        # Welford's way: no difference of large squares.
+        self.spread += (reward - before) * (reward - mean)
+        self.deviation = math.sqrt(self.spread / self.plays) if self.spread > 0.0 else 0.0
+        if self.open:
+            self.open -= 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            "name": self.name,
+            "plays": self.plays,
+            "total": self.total,
+            "spread": self.spread,
+            "rewarded": self.rewarded,
+            "open": self.open,
+            "retired": self.retired,
+            "memory": list(self.memory),
+        }
