@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         recount,
     )
     from .experiments import Records, reproduce
+    from .exporting import export
     from .expressions import ExpressionError
     from .families import BERNOULLI, BETA, GAUSSIAN, Family
     from .formulas import (
@@ -107,6 +108,7 @@ __all__ = [
     "evaluate",
     "evaluate_external",
     "every_state",
+    "export",
     "general_sample",
     "learn",
     "load",
@@ -133,6 +135,7 @@ _HOMES = (
     "errors",
     "policies",
     "play",
+    "exporting",
     "expressions",
     "families",
     "priors",

@@ -12,6 +12,7 @@ from ..errors import InputError
 from . import (
     advise,
     evaluate,
+    export,
     formulas,
     learn,
     optimal,
@@ -32,6 +33,7 @@ app = typer.Typer(
 )
 app.command("advise")(advise.advise)
 app.command("evaluate")(evaluate.evaluate)
+app.command("export")(export.export)
 app.command("formulas")(formulas.formulas)
 app.command("learn")(learn.learn)
 app.command("optimal")(optimal.optimal)

@@ -50,10 +50,10 @@ def terms(tree: Apply) -> list[Tree]:
 
 
 def _sum(parts: list[Tree]) -> Tree:
-    total: Tree = _ZERO
-    for part in parts:
-        total = _add(total, part)
-    return total
+    if len(parts) < 2:
+        return parts[0] if parts else _ZERO
+    # Not one addition in another: a few hundred would be deeper than Python goes.
+    return Apply("sum", tuple(parts))
 
 
 def _nest(values: tuple[Tree, ...], weights: tuple[Tree, ...], degree: int) -> Tree:
@@ -69,7 +69,10 @@ def _nest(values: tuple[Tree, ...], weights: tuple[Tree, ...], degree: int) -> T
 
 
 def plain(tree: Tree, *, nested: bool) -> Tree:
-    """The tree without polynomials: nested for speed, or sums of terms for people."""
+    """The tree without polynomials: nested for speed, or sums of terms for people.
+
+    Such a sum is the operator "sum", which `write_source` knows.
+    """
     if not isinstance(tree, Apply):
         return tree
     tree = Apply(tree.operator, tuple(plain(operand, nested=nested) for operand in tree.operands))

@@ -16,9 +16,11 @@ _INFIX = {
     "subtract": "{0} - {1}",
     "multiply": "{0} * {1}",
     "divide": "{0} / {1}",
-    "invert": "1.0 / {0}",
+    "invert": "{one} / {0}",
     "negate": "-{0}",
 }
+# Terms of these can go on lines of their own, so that they need no names.
+_LISTS = ("add", "subtract", "sum")
 # Nested deeper than this, an operand gets a name: parsers have limits, and so have readers.
 _DEEPEST = 24
 
@@ -27,12 +29,14 @@ _DEEPEST = 24
 class Language:
     """How a language writes an expression: a template for each operator that is a function there.
 
-    The operators that are left out are written with signs. `names` gives variables other names.
+    The operators that are left out are written with signs. `names` gives variables other names. The
+    values of the operators in `alone` always get a name.
     """
 
     functions: Mapping[str, str]
     names: Mapping[str, str] = field(default_factory=dict)
     number: Callable[[float], str] = repr
+    alone: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -60,9 +64,19 @@ def of_the_moment(tree: Tree) -> bool:
 
 
 class _Writer:
-    def __init__(self, tree: Tree, language: Language, *, hoist: bool) -> None:
+    def __init__(
+        self,
+        tree: Tree,
+        language: Language,
+        *,
+        hoist: bool,
+        width: int | None,
+        known: Mapping[Tree, str],
+    ) -> None:
         self.language = language
         self.hoist = hoist
+        self.width = width
+        self.known = known
         self.uses: Counter[Tree] = Counter()
         self.count(tree)
         self.named: dict[Tree, str] = {}
@@ -84,39 +98,66 @@ class _Writer:
             return self.named[tree], ATOM, 0
         moment = of_the_moment(tree)
         written = [self.write(item, inside_moment=moment) for item in tree.operands]
-        depth = 1 + max(item[2] for item in written)
         text, binds = self.apply(tree.operator, written)
+        while self.width is not None and tree.operator not in _LISTS and len(text) > self.width:
+            longest = max(range(len(written)), key=lambda position: len(written[position][0]))
+            operand = tree.operands[longest]
+            if not isinstance(operand, Apply) or operand in self.named:
+                break
+            written[longest] = self.name(operand, written[longest][0]), ATOM, 0
+            text, binds = self.apply(tree.operator, written)
+        depth = 1 + max(item[2] for item in written)
         hoisted = self.hoist and moment and not inside_moment
+        hoisted = hoisted or tree.operator in self.language.alone
         number = tree.operator == "negate" and isinstance(tree.operands[0], Constant)
         if not number and (hoisted or self.uses[tree] > 1 or depth > _DEEPEST):
-            name = f"x{len(self.named) + 1}"
-            self.named[tree] = name
-            self.assignments.append(Assignment(name, text, moment))
-            return name, ATOM, 0
+            return self.name(tree, text), ATOM, 0
         return text, binds, depth
 
+    def name(self, tree: Tree, text: str) -> str:
+        name = self.known.get(tree) or f"x{len(self.named) + 1}"
+        self.named[tree] = name
+        self.assignments.append(Assignment(name, text, of_the_moment(tree)))
+        return name
+
     def apply(self, name: str, written: list[tuple[str, int, int]]) -> tuple[str, int]:
+        if name == "sum":
+            first, *more = (text for text, _, _ in written)
+            signed = (f" - {text[1:]}" if text[0] == "-" else f" + {text}" for text in more)
+            return first + "".join(signed), 1
         if name in self.language.functions:
             return self.language.functions[name].format(*(item[0] for item in written)), ATOM
         binds = OPERATORS[name].precedence
         parts = []
         for position, (text, closely, _) in enumerate(written):
             # Of operators that bind alike the left one is done first; a sign always gets parentheses.
-            least = binds + (1 if position or len(written) == 1 else 0)
+            least = binds + (1 if position or name == "invert" else 0)
+            if name == "negate":
+                # -a * b is -(a * b) to the last bit.
+                least, binds = 2, min(binds, closely)
             alone = closely >= least and not (text.startswith("-") and (position or binds > 1))
             parts.append(text if alone else f"({text})")
-        return _INFIX[name].format(*parts), binds
+        return _INFIX[name].format(*parts, one=self.language.number(1.0)), binds
 
 
 def write_source(
-    tree: Tree, language: Language, *, hoist: bool = False
+    tree: Tree,
+    language: Language,
+    *,
+    hoist: bool = False,
+    width: int | None = None,
+    known: Mapping[Tree, str] | None = None,
 ) -> tuple[list[Assignment], str]:
     """Values to compute first, each with a name, and the text of the expression.
 
-    Subtrees that appear more than once get names; with `hoist` also those that are the same for all
-    arms. The tree has no parameters, and no polynomials (see `polynomials`).
+    Subtrees that appear more than once get names, those in `known` these; with `hoist` also those that
+    are the same for all arms, and with `width` those that make a line longer than that, if it is no sum:
+    sums can be broken. The tree has no parameters, and no polynomials (see `polynomials`).
     """
-    writer = _Writer(tree, language, hoist=hoist)
+    writer = _Writer(tree, language, hoist=hoist, width=width, known=known or {})
+    for value in known or {}:
+        if writer.uses[value] > 1:
+            writer.write(value, inside_moment=False)
     text, _, _ = writer.write(tree, inside_moment=False)
     return writer.assignments, text
 

@@ -20,7 +20,7 @@ def divide(x: float, y: float) -> float:
     """x / y, also for y = 0."""
     if y != 0.0:
         return x / y
-    if x == 0.0 or x != x:
+    if x == 0.0 or math.isnan(x):
         return math.nan
     return math.copysign(math.inf, x) * math.copysign(1.0, y)
 
@@ -53,17 +53,17 @@ def power(x: float, y: float) -> float:
 
 def minimum(x: float, y: float) -> float:
     """The smaller; nan if one of them is."""
-    return y if y < x or y != y else x
+    return y if y < x or math.isnan(y) else x
 
 
 def maximum(x: float, y: float) -> float:
     """The larger; nan if one of them is."""
-    return y if y > x or y != y else x
+    return y if y > x or math.isnan(y) else x
 
 
 def kl_upper(mean: float, bound: float) -> float:
     """The largest q with kl(mean, q) <= bound, for Bernoulli distributions."""
-    if not -1e-12 <= mean <= 1.0 + 1e-12 or bound != bound:
+    if not -1e-12 <= mean <= 1.0 + 1e-12 or math.isnan(bound):
         return math.nan
     if bound <= 0.0:
         return mean
@@ -115,21 +115,18 @@ def beta_fraction(x: float, y: float, a: float, b: float) -> float:
     The continued fraction of the NIST handbook (8.17.22), two of its steps at a time.
     """
     spread = a * y - b * x + 1.0
-    above, below = 1.0, a * spread / (a + 1.0)
-    above_before, below_before = 0.0, 1.0
-    value = above / below
+    value = (a + 1.0) / (a * spread)
+    above, below = 0.0, value
     for m in range(1, 10_000):
         down = a + 2.0 * m - 1.0
         numerator = (a + m - 1.0) * (a + b + m - 1.0) * m * (b - m) * x * x / (down * down)
         denominator = m + m * (b - m) * x / down
         denominator += (a + m) * (spread + m * (1.0 + y)) / (down + 2.0)
-        above, above_before = denominator * above + numerator * above_before, above
-        below, below_before = denominator * below + numerator * below_before, below
+        # Only ratios count, so that the last denominator can be kept at 1.
+        scale = denominator + numerator * below
         before = value
-        value = above / below
-        # Only the ratio counts, so that it can be kept near 1.
-        above, above_before, below_before = value, above_before / below, below_before / below
-        below = 1.0
+        value = (denominator * value + numerator * above) / scale
+        above, below = before / scale, 1.0 / scale
         if not abs(value - before) > 1e-16 * value:
             break
     return value
@@ -144,8 +141,8 @@ def beta_start(p: float, a: float, b: float) -> float:
         u, v = 1.0 / (2.0 * a - 1.0), 1.0 / (2.0 * b - 1.0)
         k = (z * z - 3.0) / 6.0
         h = 2.0 / (u + v)
-        shift = -z * math.sqrt(max(h + k, 0.1)) / h - (v - u) * (k + 5.0 / 6.0 - 2.0 / (3.0 * h))
-        return math.log(a / b) - 2.0 * shift
+        shift = z * math.sqrt(max(h + k, 0.1)) / h + (v - u) * (k + 5.0 / 6.0 - 2.0 / (3.0 * h))
+        return math.log(a / b) + 2.0 * shift
     # The tails are powers of x and 1 - x; what is in each is about in these proportions.
     n = a + b
     left, right = math.exp(a * math.log(a / n)) / a, math.exp(b * math.log(b / n)) / b

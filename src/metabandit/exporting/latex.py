@@ -1,0 +1,137 @@
+"""An index policy as a small LaTeX document: the formula, its symbols, the start and the origin."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from itertools import product
+
+from ..expressions import VARIABLES, Apply, Constant, Tree, latex, variables
+from ..expressions.operators import VARIABLE_LATEX, polynomial_degree
+from .program import Program
+
+# Digits of a weight, and letters of a line of terms, about.
+_DIGITS = 6
+_LINE = 62
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{letter: f"\\{letter}" for letter in "&%$#_{}"},
+}
+
+_DOCUMENT = r"""\documentclass{article}
+\usepackage[T1]{fontenc}
+\usepackage[utf8]{inputenc}
+\usepackage{amsmath}
+\allowdisplaybreaks
+\begin{document}
+
+\noindent The bandit policy %(name)s plays the arm $k$ whose index is largest, ties at random:
+%(formula)s
+%(symbols)s.
+
+\medskip
+\noindent Start: %(start)s.%(origin)s
+
+\medskip
+\noindent Exported by metabandit %(version)s.%(rounded)s
+
+\end{document}
+"""
+
+
+def escape(text: str) -> str:
+    """Text as LaTeX shows it."""
+    return "".join(_SPECIAL.get(letter, letter) for letter in text)
+
+
+def _number(value: float) -> str:
+    return latex(Constant(float(f"{value:.{_DIGITS}g}")))
+
+
+def _weight(tree: Tree) -> float:
+    if isinstance(tree, Constant):
+        return tree.value
+    assert isinstance(tree, Apply)
+    assert tree.operator == "negate"
+    return -_weight(tree.operands[0])
+
+
+def _terms(polynomial: Apply) -> list[str]:
+    """The terms with a sign each: weights, and powers of v_1 to v_4."""
+    degree = polynomial_degree(len(polynomial.operands))
+    assert degree is not None
+    found = []
+    exponents = product(range(degree + 1), repeat=4)
+    for tree, powers in zip(polynomial.operands[4:], exponents, strict=True):
+        weight = _weight(tree)
+        if weight == 0.0:
+            continue
+        factors = [
+            f"v_{place}" + (f"^{power}" if power > 1 else "")
+            for place, power in enumerate(powers, start=1)
+            if power
+        ]
+        sign = "-" if weight < 0.0 else "+"
+        number = _number(abs(weight))
+        found.append(f"{sign} {number}" + (r" \, " + " ".join(factors) if factors else ""))
+    return found or ["+ 0"]
+
+
+def _lines(terms: list[str]) -> list[str]:
+    lines: list[str] = []
+    for term in terms:
+        if lines and len(lines[-1]) + len(term) <= _LINE:
+            lines[-1] += f" {term}"
+        else:
+            lines.append(term)
+    return lines
+
+
+def _formula(tree: Tree) -> str:
+    """The index as a display; a polynomial on several lines."""
+    if not (isinstance(tree, Apply) and tree.operator == "polynomial"):
+        return "\\begin{equation*}\n  " + latex(tree) + "\n\\end{equation*}"
+    lines = _lines(_terms(tree))
+    lines[0] = lines[0].removeprefix("+ ")
+    shown = [f"  & {line}" for line in lines]
+    values = [
+        f"v_{place} = {latex(value)}" for place, value in enumerate(tree.operands[:4], start=1)
+    ]
+    return (
+        "\\begin{align*}\n"
+        + " \\\\\n".join(shown)
+        + "\n\\end{align*}\nwith $"
+        + "$, $".join(values[:-1])
+        + f"$ and ${values[-1]}$."
+    )
+
+
+def _symbols(tree: Tree) -> str:
+    read = [name for name in VARIABLES if name in variables(tree)]
+    shown = [f"${VARIABLE_LATEX[name]}$ is the {_meaning(name)}" for name in read]
+    if not shown:
+        return "No symbol is read"
+    return "Here " + "; ".join(shown)
+
+
+def _meaning(name: str) -> str:
+    plural = {"n": "number of plays of the arm", "t": "number of plays made so far"}
+    plural["h"] = "number of plays left, the next one included"
+    return plural.get(name, VARIABLES[name])
+
+
+def write(program: Program) -> str:
+    """The document as text."""
+    tree = program.tree
+    is_power = isinstance(tree, Apply) and tree.operator == "polynomial"
+    origin = program.provenance
+    return _DOCUMENT % {
+        "name": escape(program.name),
+        "formula": _formula(tree),
+        "symbols": _symbols(tree),
+        "start": escape(program.start),
+        "origin": f" It was {escape(origin)}." if origin else "",
+        "version": version("metabandit"),
+        "rounded": f" Weights are rounded to {_DIGITS} digits." if is_power else "",
+    }

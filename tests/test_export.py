@@ -1,0 +1,337 @@
+"""Exported programs against the machine and an obvious chooser, in the interpreters they are for."""
+
+import math
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+import metabandit as mb
+from metabandit.expressions import Apply, operators, parse, text
+from metabandit.expressions.operators import OPERATORS
+from metabandit.expressions.values import evaluate_tree
+from metabandit.policies import CATALOGUE, IndexPolicy
+from metabandit.policies.power import power_tree, weight_names
+
+from . import exported
+from .test_expressions import DIGITS, listed, trees
+from .test_machine import Slow, run_machine
+
+PROGRAMS = ("python", "javascript", "c")
+HORIZON = 30_000
+FORMULAS = listed(
+    """r + n | r - s | r*t | r/n | 1/n | -r | n^0.3 | r^2 | (r - 1/2)^2 | r^n | s^(h/t) | min(r, s)
+    | max(r, s) | sqrt(n) | ln(n) | exp(r) | abs(r - s) | 2 | K | -(-r) | r - -n | -(r - s) - (s - r)
+    | kl_upper(s, 1/n) | kl_upper(r, 3/n) + kl_upper(s, ln(t)/n) | kl_upper(r, kl_upper(s, 1/n)/n)
+    | beta_quantile(1/t, n, s + 2) | beta_quantile(1 - 1/(h + 1), r*n + 1/2, n - r*n + 1/2)
+    | beta_quantile(r, s, r + 1/50) | r + 3/(n + 2) | 1e-7*t + 12345678901234567890*s | exp(t)*r | 1/(r - r)
+    | min(1, ln(r - 9)) | max(sqrt(0 - n), 1) | exp(exp(n)) - h | r*(n/(s - t)) | r/(n*t) | 1/(1/n)
+    | (r + s)*(r + s) | (0 - 2)^n | sqrt(r) + sqrt(sqrt(r) + s)*sqrt(ln(t)/n) + ln(t)/n"""
+)
+
+
+def power(degree, v1, seed, start=None):
+    weights = np.random.default_rng(seed).normal(size=(degree + 1) ** 4)
+    weights[3] = 0.0
+    values = dict(zip(weight_names(degree), weights.tolist(), strict=True))
+    return IndexPolicy(
+        power_tree(degree, v1), parameters=values, start=start, name=f"power-{degree}"
+    )
+
+
+def within(degree):
+    """A polynomial inside of an expression, of values that are not those of Power-P."""
+    weights = ", ".join(f"{number:.3f}" for number in np.linspace(0.1, 1.0, (degree + 1) ** 4))
+    return IndexPolicy(f"r + 2 * polynomial(ln(t), 1/n, r*s, 0.5, {weights})")
+
+
+def catalogue():
+    policies = [mb.policy(name) for name, entry in CATALOGUE.items() if entry.build is None]
+    return [*policies, mb.policy("kl-ucb:c=3"), mb.policy("bayes-ucb:c=2.5")]
+
+
+POLICIES = [
+    *catalogue(),
+    *(power(degree, v1, degree) for degree in (1, 2) for v1 in "th"),
+    power(3, "h", 3),
+    within(1),
+    within(2),
+    *(IndexPolicy(formula) for formula in FORMULAS),
+]
+
+
+def draw_states(seed, moments=40, lanes=50):
+    """States as play meets them, and beyond: rows r, s, n, t, h, K, a block for each moment."""
+    rng = np.random.default_rng(seed)
+    states = np.empty((moments, lanes, 6))
+    states[..., 0] = rng.choice([0.0, 1.0, 0.5, np.nan], states.shape[:2], p=[0.05, 0.05, 0.1, 0.8])
+    states[..., 0] = np.where(
+        np.isnan(states[..., 0]), rng.uniform(size=states.shape[:2]), states[..., 0]
+    )
+    states[..., 1] = (
+        0.5 * rng.uniform(size=states.shape[:2]) * (rng.uniform(size=states.shape[:2]) < 0.9)
+    )
+    states[..., 2] = np.floor(10 ** rng.uniform(0, 4, states.shape[:2]))
+    states[..., 3] = np.floor(10 ** rng.uniform(0.31, 5, (moments, 1)))
+    states[..., 4] = np.floor(10 ** rng.uniform(0, 4, (moments, 1)))
+    states[..., 5] = rng.integers(2, 20, (moments, 1))
+    return states
+
+
+def machine(policy, states):
+    """The index of every state, by the machine in float64."""
+    values = []
+    for block in states:
+        lanes = dict(zip("rsn", block[:, :3].T, strict=True))
+        moment = dict(zip("thK", block[0, 3:].tolist(), strict=True))
+        values.append(run_machine(policy.bound, lanes, moment, float))
+    return np.concatenate(values)
+
+
+def difference(values, expected):
+    """The largest difference relative to max(1, |value|), and whether the same ones are finite."""
+    finite = np.isfinite(expected)
+    same = np.array_equal(finite, np.isfinite(values))
+    error = np.abs(values[finite] - expected[finite]) / np.maximum(1.0, np.abs(expected[finite]))
+    return error.max(initial=0.0), same
+
+
+def test_every_operator_is_in_some_formula():
+    known = {
+        part.operator
+        for policy in POLICIES
+        for part in parts(policy.tree)
+        if isinstance(part, Apply)
+    }
+    assert known == set(OPERATORS)
+
+
+@pytest.fixture(scope="module")
+def expected():
+    states = draw_states(1)
+    return states, [machine(policy, states) for policy in POLICIES]
+
+
+@pytest.mark.parametrize("language", PROGRAMS)
+def test_the_index_is_that_of_the_machine(language, expected, tmp_path):
+    states, values = expected
+    programs = [mb.export(policy, language, horizon=HORIZON) for policy in POLICIES]
+    answers = exported.run(language, programs, tmp_path, "index", states).reshape(len(POLICIES), -1)
+    for policy, answer, value in zip(POLICIES, answers, values, strict=True):
+        error, same = difference(answer, value)
+        assert same, policy.name
+        if "beta_quantile" in operators(policy.tree):
+            # The machine's quantiles are right to 1e-11; those of scipy are nearer.
+            assert error <= 1e-11, policy.name
+            variables = dict(zip("rsnthK", states.reshape(-1, 6).T, strict=True))
+            error, _ = difference(answer, evaluate_tree(policy.bound, variables))
+        assert error <= 1e-12, policy.name
+
+
+def arms_tables(seed, count):
+    """Tables of arms with plays, sums and sums of squares; every arm was played."""
+    rng = np.random.default_rng(seed)
+    for _ in range(count):
+        arms = int(rng.integers(2, 40))
+        plays = np.floor(10 ** rng.uniform(0, rng.uniform(0.4, 4), arms))
+        means = rng.choice([0.0, 1.0, rng.uniform()], arms) * rng.uniform(0.5, 1, arms)
+        sums = np.round(means * plays, 2)
+        squares = sums**2 / plays + rng.uniform(0, 0.3, arms) * plays
+        yield np.stack([plays, sums, squares], axis=1)
+
+
+def observed(table, horizon):
+    """The state of each arm of a table: rows r, s, n, t, h, K."""
+    n, sums, squares = table.T
+    r = sums / n
+    s = np.sqrt(np.maximum(squares / n - r * r, 0.0))
+    moment = [n.sum(), max(horizon - n.sum(), 1.0), len(n)]
+    return np.column_stack([r, s, n, np.tile(moment, (len(n), 1))])
+
+
+def parts(tree):
+    yield tree
+    for operand in tree.operands if isinstance(tree, Apply) else ():
+        yield from parts(operand)
+
+
+def has_infinite_part(tree, state):
+    """Where some part of the expression is no finite number: SQLite has NULL there."""
+    variables = dict(zip("rsnthK", state.T, strict=True))
+    found = np.zeros(len(state), bool)
+    for part in parts(tree):
+        found |= ~np.isfinite(np.broadcast_to(evaluate_tree(part, variables), len(state)))
+    return found
+
+
+def check_sql(policy, tables):
+    """Compare with the machine; the largest difference, or None if the query is refused."""
+    if "beta_quantile" in operators(policy.tree):
+        with pytest.raises(mb.InputError, match=r"beta_quantile.*javascript"):
+            mb.export(policy, "sql", horizon=HORIZON)
+        return None
+    query = mb.export(policy, "sql", horizon=HORIZON)
+    worst = 0.0
+    for table, rows in zip(tables, exported.run_sql(query, tables), strict=True):
+        state = observed(table, HORIZON)
+        value = machine(policy, state[None])
+        arms = [row[0] for row in rows]
+        answer = np.full(len(table), np.nan)
+        answer[arms] = [math.nan if row[4] is None else row[4] for row in rows]
+        lost = has_infinite_part(policy.bound, state)
+        assert not np.isfinite(answer[~np.isfinite(value)]).any(), policy.name
+        error, same = difference(answer[~lost], value[~lost])
+        assert same, policy.name
+        assert error <= 1e-9, policy.name
+        ordered = [row[4] for row in rows if row[4] is not None]
+        assert ordered == sorted(ordered, reverse=True)
+        worst = max(worst, error)
+    return worst
+
+
+def test_the_index_of_sql_is_that_of_the_machine():
+    tables = list(arms_tables(2, 12))
+    errors = [check_sql(policy, tables) for policy in POLICIES]
+    assert sum(error is not None for error in errors) > 40
+
+
+@settings(deadline=None, max_examples=2, suppress_health_check=list(HealthCheck))
+@given(
+    st.lists(trees(DIGITS | st.floats(0.001, 100)), min_size=25, max_size=25), st.integers(0, 99)
+)
+@example([parse("beta_quantile(r, h, 0.5)"), parse("kl_upper(r - s, ln(ln(n)))")], 1)
+@example([parse("r^s^n - (2 - (n - t))"), parse("(r/(s*n))/(t/h)"), parse("-(1/n) - -(r*s)")], 2)
+@example([parse("1/(1/(r - r))"), parse("min(1/s, K)"), parse("n^-n"), parse("exp(-n)^0")], 3)
+def test_any_formula_is_what_the_machine_computes(tmp_path_factory, several, seed):
+    table = next(arms_tables(seed, 1))
+    count = len(table)
+    state = observed(table, HORIZON)[None]
+    policies = [IndexPolicy(tree) for tree in several]
+    answers = {}
+    for language in PROGRAMS:
+        if shutil.which({"javascript": "node", "c": "gcc"}.get(language, sys.executable)):
+            programs = [mb.export(policy, language, horizon=HORIZON) for policy in policies]
+            folder = tmp_path_factory.mktemp("formulas")
+            answer = exported.run(language, programs, folder, "index", state)
+            answers[language] = answer.reshape(len(policies), -1)
+    variables = dict(zip("rsnthK", state[0].T, strict=True))
+    for place, policy in enumerate(policies):
+        value = machine(policy, state)
+        slow = Slow(1e-14, 1e290, count, seed)
+        with np.errstate(all="ignore"):
+            samples = slow.value(policy.tree, variables)
+            spread = np.abs(samples - samples[0]).max(axis=0)
+        # Where rounding can change more than the third digit there is nothing to compare.
+        sure = np.isfinite(samples).all(axis=0) & ~slow.unsure
+        sure &= spread <= 1e-3 * np.abs(samples[0])
+        lost = ~np.isfinite(samples).any(axis=0) & ~slow.unsure
+        for language, answer in answers.items():
+            room = 1e-12 * np.maximum(1.0, np.abs(value[sure])) + 10 * spread[sure]
+            close = np.abs(answer[place, sure] - value[sure]) <= room
+            assert close.all(), (language, text(policy.tree), answer[place, sure][~close])
+            assert not np.isfinite(answer[place, lost]).any(), (language, text(policy.tree))
+        if "beta_quantile" not in operators(policy.tree):
+            rows = exported.run_sql(mb.export(policy, "sql", horizon=HORIZON), [table])[0]
+            answer = np.array([math.nan if row[4] is None else row[4] for row in sorted(rows)])
+            sure &= ~has_infinite_part(policy.tree, state[0])
+            room = 1e-9 * np.maximum(1.0, np.abs(value[sure])) + 10 * spread[sure]
+            assert (np.abs(answer[sure] - value[sure]) <= room).all(), ("sql", text(policy.tree))
+            assert not np.isfinite(answer[lost]).any(), ("sql", text(policy.tree))
+
+
+STARTS = [
+    None,
+    "prior-counts:plays=2,sum=1,squares=1",
+    "prior-counts:plays=0.5,sum=0.2,squares=0.1",
+]
+EACH = "prior-counts:plays=1:2:3,sum=0.5:1:1,squares=0.5:1:1"
+
+
+def twin(policy, horizon, plays, sums, squares, u):
+    """The arm to play, as the definition says."""
+    start = policy.start
+    if start.each_once and 0 in plays:
+        return list(plays).index(0)
+    zeros = [0.0] * 3
+    more = zeros if start.each_once else [start.plays, start.reward_sum, start.square_sum]
+    n, total, squared = (
+        np.array(row) + np.array(extra)
+        for row, extra in zip((plays, sums, squares), more, strict=True)
+    )
+    r = total / n
+    s = np.sqrt(np.maximum(squared / n - r * r, 0.0))
+    state = {"r": r, "s": s, "n": n, "t": n.sum(), "h": max(horizon - sum(plays), 1), "K": len(n)}
+    values = np.broadcast_to(evaluate_tree(policy.bound, state), len(n))
+    if np.isnan(values).any():
+        return -1
+    best = values.max()
+    slack = 1e-9 * abs(best) if math.isfinite(best) else 0.0
+    tied = [arm for arm, value in enumerate(values) if value >= best - slack]
+    return tied[math.floor(u * len(tied))]
+
+
+@pytest.fixture(scope="module")
+def choices():
+    rng = np.random.default_rng(4)
+    names = [*CATALOGUE, "r + 3/(n + 2)", "ln(r - 1/3)", "1/r", "2", "r - 1/r"]
+    formulas = [item for item in names if item not in CATALOGUE or CATALOGUE[item].build is None]
+    policies = [mb.policy(name, start=start) for name in formulas for start in [*STARTS, EACH]]
+    policies += [power(1, "h", 1, start) for start in [*STARTS, EACH]]
+    cases, expected = [], []
+    for place, policy in enumerate(policies):
+        for _ in range(40):
+            arms = 3 if isinstance(policy.start.plays, tuple) else int(rng.integers(2, 7))
+            # Few plays, so that there are ties and arms without any.
+            plays = rng.integers(0 if rng.random() < 0.3 else 1, 4, arms).astype(float)
+            sums = np.floor(rng.uniform(0, 1, arms) * (plays + 1))
+            u = rng.choice([0.0, rng.uniform(), 1 - 2**-53])
+            cases += [[place, u, arms], plays, sums, sums]
+            expected.append(twin(policy, 12, plays.tolist(), sums.tolist(), sums.tolist(), u))
+    return policies, np.concatenate(cases), np.array(expected)
+
+
+@pytest.mark.parametrize("language", PROGRAMS)
+def test_choose_is_what_the_definition_says(language, choices, tmp_path):
+    policies, cases, expected = choices
+    assert (expected == -1).sum() > 20
+    assert (expected == 0).mean() < 0.6
+    programs = [mb.export(policy, language, horizon=12) for policy in policies]
+    answers = exported.run(language, programs, tmp_path, "choose", cases)
+    wrong = answers != expected
+    assert not wrong.any(), (wrong.sum(), answers[wrong][:9], expected[wrong][:9])
+
+
+@pytest.mark.parametrize("start", [*STARTS, EACH])
+def test_the_first_row_of_sql_is_the_arm_to_play(start):
+    rng = np.random.default_rng(5)
+    policy = mb.policy("ucb1-tuned", start=start)
+    tables = []
+    for _ in range(40):
+        plays = rng.integers(0, 5, 3).astype(float)
+        sums = np.floor(rng.uniform(0, 1, 3) * (plays + 1))
+        tables.append(np.stack([plays, sums, sums], axis=1))
+    for table, rows in zip(tables, exported.run_sql(mb.export(policy, "sql"), tables), strict=True):
+        ways = {twin(policy, 12, *table.T.tolist(), u) for u in np.linspace(0, 0.999, 7)}
+        if start is None and 0 in table[:, 0]:
+            ways = set(np.flatnonzero(table[:, 0] == 0))
+        assert rows[0][0] in ways
+
+
+def test_the_sqlite_command_runs_the_query():
+    if shutil.which("sqlite3") is None:
+        pytest.skip("sqlite3 is not installed")
+    table = "CREATE TABLE arms(arm, plays, total, squares); INSERT INTO arms VALUES (0,3,1,1),(1,5,4,4);"
+    done = subprocess.run(
+        ["sqlite3"],
+        input=table + mb.export("kl-ucb", "sql"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if "no such function: ln" in done.stderr:
+        pytest.skip("this sqlite3 has no mathematical functions")
+    assert [line.split("|")[0] for line in done.stdout.splitlines()] == ["1", "0"], done.stderr
