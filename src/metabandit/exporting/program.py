@@ -12,7 +12,7 @@ from ..expressions import Apply, Constant, Name, Tree, bind, text, variables
 from ..expressions.polynomials import plain
 from ..expressions.source import Assignment, Language, squares, write_source
 from ..policies import IndexPolicy, Policy, Start
-from ..policies.file import Origin, read_file
+from ..policies.file import Origin
 from ..policies.registry import policy as read_policy
 from ..settings import check_horizon, write_number
 
@@ -194,14 +194,13 @@ def read_program(
 
     `play` says that the program is to choose arms, not only to show the index.
     """
-    origin = None
     if isinstance(description, str) and description.strip().endswith(".json"):
         if start is not None:
             raise InputError(
                 f"{description} has its own start, so --start {start} cannot be used with it"
             )
-        origin = read_file(description.strip()).learned
     chosen = read_policy(description, start=start)
+    origin = chosen.learned
     if not isinstance(chosen, IndexPolicy):
         raise InputError(
             f"{chosen.name} is no index policy: its choice is not the largest value of a formula, so "

@@ -230,26 +230,55 @@ def _beta_fraction(x, a, b):
 
 
 @jit
+def _stirling_rest(x):
+    """ln gamma(x + 1) less Stirling's (x + 1/2) ln x - x + ln(2 pi)/2."""
+    if x < 10.0:
+        return math.lgamma(x + 1.0) - (x + 0.5) * math.log(x) + x - 0.5 * math.log(2.0 * math.pi)
+    v = 1.0 / (x * x)
+    rest = 1.0 / 1260.0 - v * (
+        1.0 / 1680.0 - v * (1.0 / 1188.0 - v * (691.0 / 360360.0 - v / 156.0))
+    )
+    return (1.0 / 12.0 - v * (1.0 / 360.0 - v * rest)) / x
+
+
+@jit
+def _beta_front(x, a, b, constant):
+    """x^a (1 - x)^b / B(a, b).
+
+    By the deviance of x from the mean: three logarithms of the gamma function would cancel, and
+    leave a relative error of 1e-12 for shapes in the thousands. `constant` is the part without x.
+    """
+    n = a + b
+    d = b * x - a * (1.0 - x)
+    # a ln(n x / a) + b ln(n (1 - x) / b), where n x = a + d and n (1 - x) = b - d.
+    first = math.log1p(d / a) if abs(d) < 0.5 * a else math.log(x * (n / a))
+    second = math.log1p(-d / b) if abs(d) < 0.5 * b else math.log1p(-x) + math.log(n / b)
+    return math.exp(a * first + b * second + constant)
+
+
+@jit
 def beta_quantile(p, a, b):
     """The quantile of Beta(a, b): Halley's method inside a bracket, from the normal approximation."""
     if not (p >= 0.0 and p <= 1.0 and a > 0.0 and b > 0.0):
         return np.nan
     if p == 0.0 or p == 1.0:
         return p
-    ln_beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
     mean = a / (a + b)
+    constant = 0.5 * math.log(a / (2.0 * math.pi) * (1.0 - mean))
+    constant += _stirling_rest(a + b) - _stirling_rest(a) - _stirling_rest(b)
+    spread = math.sqrt(mean * (1.0 - mean) / (a + b + 1.0))
     if a >= 1.0 and b >= 1.0:
         z = float(normal_quantile(f32(p)))
-        spread = math.sqrt(mean * (1.0 - mean) / (a + b + 1.0))
         # On the logit scale the normal approximation never leaves (0, 1).
         x = 1.0 / (1.0 + (1.0 - mean) / mean * math.exp(-z * spread / (mean * (1.0 - mean))))
     else:
+        ln_beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
         left = math.exp((math.log(p) + math.log(a) + ln_beta) / a)
         x = left if left < mean else 0.5 * (mean + 1.0)
     low, high = 0.0, 1.0
     x = min(max(x, 1e-300), 1.0 - 1e-16)
     for _ in range(100):
-        front = math.exp(a * math.log(x) + b * math.log1p(-x) - ln_beta)
+        front = _beta_front(x, a, b, constant)
         if x < (a + 1.0) / (a + b + 2.0):
             excess = front * _beta_fraction(x, a, b) / a - p
         else:
@@ -263,7 +292,7 @@ def beta_quantile(p, a, b):
         curvature = (a - 1.0) / x - (b - 1.0) / (1.0 - x)
         step = newton / (1.0 - 0.5 * min(1.0, max(-1.0, newton * curvature)))
         # Halley's method triples the digits: after a step this small the next changes nothing.
-        if abs(step) <= 1e-5 * min(x, 1.0 - x):
+        if abs(step) <= min(1e-5 * x, 1e-5 * (1.0 - x), 1e-4 * spread):
             return x - step
         following = x - step
         x = following if low < following < high else 0.5 * (low + high)
