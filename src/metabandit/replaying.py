@@ -224,7 +224,7 @@ def replay(
     >>> log = [(arm, rng.random() < {"a": 0.3, "b": 0.6}[arm]) for arm in arms]
     >>> found = mb.replay(log, ["ucb1-tuned", "uniform"], horizon=100)
     >>> found.policies[0].policy, found.policies[0].episodes
-    ('ucb1-tuned', 20)
+    ('ucb1-tuned', 19)
     """
     known = _read(log)
     given = [policies] if isinstance(policies, (str, Policy)) else list(policies)

@@ -22,7 +22,7 @@ from ..policies.file import Measured, PolicyFile, check_target
 from ..policies.optimum import has_optimum, optimum_seconds
 from ..policies.start import default_start
 from ..priors import Bernoulli, Prior, Table
-from .classics import playable, reward_slowness
+from .classics import TOO_SLOW, playable, reward_slowness
 from .comparing import Desk, Tell, compare, compare_nearby, is_exact
 from .neighbours import Neighbour, has_neighbours
 from .readable import find_readable
@@ -124,6 +124,13 @@ def _notes(advice: Advice, prior: Prior) -> Iterator[str]:
             yield (
                 f"{item.policy.name} has {100.0 * share:.1f} % less regret still, but needs a table that is "
                 f"made for the prior and the number of plays."
+            )
+    rival = advice.candidates[advice.classic].policy.name
+    for name, why in advice.skipped:
+        if why.startswith(TOO_SLOW):
+            yield (
+                f"{name}, which is a classic, too, was not played, and may have less regret than {rival}; "
+                f"`metabandit evaluate {name} {rival}` with your prior tells."
             )
     if not has_neighbours(prior):
         yield (

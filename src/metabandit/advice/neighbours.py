@@ -126,9 +126,9 @@ def _table(prior: Table, seed: int) -> _Ways:
         rng = np.random.default_rng(seed)
         mixed = rng.permuted(prior.means, axis=0)
         yield "arms independent (each column in another order)", other(mixed)
-    if prior.family is GAUSSIAN:
+    if prior.family == GAUSSIAN:
         yield "twice the noise", other(prior.means, 2.0)
-    elif prior.family is BETA or prior.family.binary:
+    elif prior.family == BETA or prior.family.binary:
         yield LOWER, other(prior.means / 3.0)
 
 
