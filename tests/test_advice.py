@@ -232,7 +232,7 @@ def test_the_command_line(tmp_path, exact_advice):
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(exact_advice.summary())
     assert "\x1b" not in done.stdout
-    for text in ("In plays: the extra reward", "if the prior is wrong", "not played   ucb2"):
+    for text in ("In plays: the extra reward", "if the prior is wrong", "not ranked   ucb2"):
         assert text in done.stdout
     assert ("written      policy.json" in done.stdout) == (tmp_path / "policy.json").exists()
 

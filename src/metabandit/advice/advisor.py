@@ -17,7 +17,7 @@ from ..evaluation.results import EXACT
 from ..learning import Generation, learn
 from ..learning.aim import check_effort, make_aim, silent, stream
 from ..learning.judges import EXACTLY, judging_method
-from ..policies import Start, policy
+from ..policies import Policy, Start, policy
 from ..policies.file import Measured, PolicyFile, check_target
 from ..policies.optimum import has_optimum, optimum_seconds
 from ..policies.start import default_start
@@ -33,12 +33,13 @@ from .result import (
     REFERENCE,
     Advice,
     Candidate,
+    gain,
 )
 
 LEARNED_NAME = "learned power-1"
 _FLOOR_SECONDS = 5.0
 # How much of what `learn` takes by default is spent: simulated, and seconds of a core if exact.
-_EFFORT = 0.015
+_EFFORT = 0.04
 _EXACT_LEARNING = 24.0
 # What `learn` takes with effort 1, in plays times arms and in candidates (Power-1 has 14 weights).
 _LEARNING_WORK, _LEARNING_CANDIDATES = 1.2e11, 400 * 14
@@ -108,14 +109,36 @@ def advise(
         seed=aim.seed,
         effort=effort,
     )
-    advice = replace(advice, notes=tuple(_notes(advice, prior)))
+    advice = replace(advice, notes=tuple(_notes(advice, prior, desk)))
     if target is not None and advice.recommended.file is not None:
         advice.recommended.file.write(target)
         advice = replace(advice, written=target)
     return advice
 
 
-def _notes(advice: Advice, prior: Prior) -> Iterator[str]:
+def _slow_note(slow: Policy, advice: Advice, desk: Desk) -> str:
+    """A classic that is too slow for the ranking, on fewer problems: is it better than the best there?"""
+    chosen, rival = (advice.candidates[at].policy for at in (advice.choice, advice.classic))
+    where = Neighbour("", desk.aim.prior, desk.aim.horizon)
+    rivals = [rival] if chosen is rival else [rival, chosen]
+    found, _ = compare(
+        [slow, *rivals], where, desk,
+        share=1.0, stream_number=7, floor=False, tell=lambda share, doing: None,
+    )  # fmt: skip
+    over = gain(found, 0, 1)
+    text = f"{slow.name} is slow, so it was played on {found.episodes:,} episodes only: it has "
+    if not over.significant:
+        return f"{text}neither more nor less regret than {rival.name} by more than noise."
+    if over.share < 0.0:
+        return f"{text}more regret than {rival.name}."
+    text += f"{100.0 * over.share:.0f} % less regret than {rival.name}"
+    if len(rivals) == 1:
+        return f"{text}, and is the better choice if its speed does not matter."
+    better = gain(found, 2, 0)
+    return f"{text}, and {chosen.name} has {100.0 * better.share:.0f} % less than it."
+
+
+def _notes(advice: Advice, prior: Prior, desk: Desk) -> Iterator[str]:
     """What else should be known."""
     for place, item in enumerate(advice.candidates):
         apart = advice.comparison.difference(advice.choice, place)
@@ -125,13 +148,9 @@ def _notes(advice: Advice, prior: Prior) -> Iterator[str]:
                 f"{item.policy.name} has {100.0 * share:.1f} % less regret still, but needs a table that is "
                 f"made for the prior and the number of plays."
             )
-    rival = advice.candidates[advice.classic].policy.name
     for name, why in advice.skipped:
         if why.startswith(TOO_SLOW):
-            yield (
-                f"{name}, which is a classic, too, was not played, and may have less regret than {rival}; "
-                f"`metabandit evaluate {name} {rival}` with your prior tells."
-            )
+            yield _slow_note(policy(name), advice, desk)
     if not has_neighbours(prior):
         yield (
             f"Near priors are known for the priors of metabandit only, so for {prior} the horizon alone was "

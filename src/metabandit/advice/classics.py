@@ -56,12 +56,12 @@ def _obstacle(item: Policy, prior: Prior, horizon: int, *, simulated: bool) -> s
     """Why a policy is not played, or None."""
     if isinstance(item, Gittins) and horizon > _GITTINS_PLAYS:
         return f"its table takes too long for more than {_GITTINS_PLAYS} plays"
-    if simulated and slowness(item) >= _FAR_TOO_SLOW:
-        return f"{TOO_SLOW}: a play takes some {slowness(item):.0f} times as long as with others"
     try:
         item.check(prior, horizon)
     except InputError as error:
         return str(error).partition(";")[0]
+    if simulated and slowness(item) >= _FAR_TOO_SLOW:
+        return f"{TOO_SLOW}: a play takes some {slowness(item):.0f} times as long as with others"
     if not simulated:
         by_counts = item.plan(prior, horizon).by_counts
         if isinstance(by_counts, str):

@@ -81,7 +81,7 @@ def _show(advice: Advice, out: Path | None, prior: str) -> None:
     )
     for note in advice.notes:
         typer.echo(note)
-    lines = [f"not played   {name}: {why}" for name, why in advice.skipped]
+    lines = [f"not ranked   {name}: {why}" for name, why in advice.skipped]
     chosen = advice.recommended.policy
     begin = getattr(chosen, "start", None)
     if begin is not None and advice.recommended.file is not None:
