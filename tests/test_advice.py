@@ -182,7 +182,9 @@ def test_what_cannot_be_played_is_skipped_with_the_reason():
     assert references == []
     why = dict(skipped)
     assert "[0, 1]" in why["kl-ucb"]
-    assert "too slow" in why["bayes-ucb"]
+    assert "[0, 1]" in why["bayes-ucb"]
+    _, _, skipped = playable(mb.Bernoulli(arms=3), 50, simulated=True)
+    assert "too slow" in dict(skipped)["bayes-ucb"]
     assert "too long" in dict(playable(mb.Bernoulli(arms=2), 500, simulated=True)[2])["gittins"]
 
 

@@ -13,10 +13,11 @@ from functools import cache
 from typing import Any
 
 from ..errors import IndexFault, InputError
-from ..expressions import Tree, variables
+from ..expressions import Apply, Tree, variables
 from . import noise
 from .arm import Arm, ArmName
 from .index import index_values
+from .special import kl_upper
 
 # Values closer than this, relative to their size, are equal.
 TIE = 1e-9
@@ -90,6 +91,45 @@ class IndexRule(Rule):
                     state = (arm.plays, arm.mean, arm.deviation, moment.t, value)
                     raise IndexFault(self.name, state, uses_s=self.uses_s)
         return moment.best(values)[0]
+
+
+class KlRule(IndexRule):
+    """The largest kl_upper(mean, bound), without computing most of them.
+
+    kl(p, q) >= 2 (q - p)^2 (Pinsker), so the index is at most mean + sqrt(bound/2): where that is
+    below an index that is known, the arm cannot win.
+    """
+
+    def __init__(self, name: str, tree: Apply, *, each_once: bool) -> None:
+        super().__init__(name, tree, each_once=each_once)
+        self.parts = [index_values(operand) for operand in tree.operands]
+
+    def choose(self, moment: Moment) -> int:
+        arms, t, h, K = moment.arms, moment.t, moment.h, moment.arms_in_all
+        means, bounds = (part(arms, t, h, K) for part in self.parts)
+        if not math.isfinite(sum(means) + sum(bounds)):
+            return super().choose(moment)
+        most = [
+            m + math.sqrt(0.5 * b) if b > 0.0 else m for m, b in zip(means, bounds, strict=True)
+        ]
+        values = [-math.inf] * len(most)
+        best = -math.inf
+        for position in sorted(range(len(most)), key=most.__getitem__, reverse=True):
+            # Twice the tolerance of ties: `most` has rounding of its own.
+            if most[position] < best - 2.0 * TIE * abs(best):
+                break
+            values[position] = value = kl_upper(means[position], bounds[position])
+            if value != value:
+                return super().choose(moment)
+            best = max(best, value)
+        return moment.best(values)[0]
+
+
+def index_rule(name: str, tree: Tree, *, each_once: bool) -> IndexRule:
+    """The rule for an index."""
+    if isinstance(tree, Apply) and tree.operator == "kl_upper":
+        return KlRule(name, tree, each_once=each_once)
+    return IndexRule(name, tree, each_once=each_once)
 
 
 class Uniform(Rule):

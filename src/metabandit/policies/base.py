@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..expressions import VARIABLES, Tree, bind, latex, names, operators, parse, text, variables
-from ..play.rules import IndexRule, OwnRule, Rule
+from ..play.rules import OwnRule, Rule, index_rule
 from ..settings import read_number
 from .start import Start
 
@@ -248,7 +248,7 @@ class IndexPolicy(Policy):
         self._check_rewards(setting.rewards.low, setting.rewards.high, "this player")
         if "h" in variables(self.tree):
             setting.need_horizon(self.name)
-        return IndexRule(self.name, self.bound, each_once=self.start.each_once)
+        return index_rule(self.name, self.bound, each_once=self.start.each_once)
 
     def plan(self, prior: Prior, horizon: int) -> Plan:
         if self.start.each_once:
