@@ -24,6 +24,16 @@ def check_new(path: str | Path, suffixes: Sequence[str], what: str, *, force: bo
     return target
 
 
+def read_text(path: str | Path, *, encoding: str = "utf-8") -> str:
+    """The text of a file, or an error that names it."""
+    try:
+        return Path(path).read_text(encoding=encoding)
+    except FileNotFoundError:
+        raise InputError(f"the file {path} does not exist") from None
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        raise InputError(f"the file {path} cannot be read as text: {error}") from None
+
+
 @contextmanager
 def written(path: Path, what: str) -> Iterator[IO[bytes]]:
     """A file to write to that takes its place in the end: a crash leaves the old one, or none."""

@@ -9,15 +9,8 @@ import numpy as np
 
 from .errors import InputError
 from .families import Array, Family
-from .settings import read_number
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
+from .files import read_text
+from .settings import is_number, read_number
 
 
 def _read_cells(path: Path, content: str) -> list[list[str]]:
@@ -29,12 +22,7 @@ def _read_cells(path: Path, content: str) -> list[list[str]]:
 
 def read_means(path: Path, family: Family) -> Array:
     """Mean rewards [problem, arm] from a CSV file, each checked against the family's support."""
-    try:
-        content = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise InputError(f"the file {path} does not exist") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the file {path} cannot be read as text: {error}") from None
+    content = read_text(path, encoding="utf-8-sig")
     rows: list[list[float]] = []
     width = 0
     low, high = family.support
@@ -43,7 +31,7 @@ def read_means(path: Path, family: Family) -> Array:
             continue
         if not width:
             width = len(cells)
-            if not any(_is_number(cell) for cell in cells):
+            if not any(is_number(cell) for cell in cells):
                 continue
         if len(cells) != width:
             raise InputError(

@@ -22,7 +22,7 @@ import numpy as np
 from .errors import InputError
 from .play import ArmName
 from .policies import Policy, policy
-from .settings import check_horizon, check_seed, check_whole, read_number
+from .settings import check_horizon, check_seed, check_whole, is_number, read_number
 
 __all__ = ["Log", "Replay", "Replayed", "read_log", "replay"]
 
@@ -165,7 +165,7 @@ def _read_rows(path: Path, rows: Any) -> Log:
             if all(name in titles for name in _NAMES):
                 columns = titles.index("arm"), titles.index("reward")
                 continue
-            if len(cells) != 2 or not _is_number(cells[1]):
+            if len(cells) != 2 or not is_number(cells[1]):
                 raise InputError(
                     f"{where}: a log has the columns arm and reward, in the first line by name; "
                     f"here are: {', '.join(cells)[:200]}"
@@ -181,14 +181,6 @@ def _read_rows(path: Path, rows: Any) -> Log:
     if not arms:
         raise InputError(f"{path} holds no play; a line has an arm and its reward")
     return Log(str(path), tuple(arms), tuple(rewards))
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
 
 
 def _read(log: str | Path | Log | Iterable[tuple[ArmName, float]]) -> Log:

@@ -46,6 +46,15 @@ def read_number(value: str | float, what: str) -> float:
     return number
 
 
+def is_number(text: str) -> bool:
+    """Whether a text can be read as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def write_number(value: float) -> str:
     """The shortest text that reads back as the same number."""
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..data import read_data, write_data
 from ..errors import InputError
 from ..expressions import HIGHEST_DEGREE, names, parse
-from ..files import check_new, written
+from ..files import check_new, read_text, written
 from ..play.player import FORMAT as PLAYER_FORMAT
 from .base import IndexPolicy, Policy
 from .power import FIRST_VALUES, feature, power_tree, powers, weight_names
@@ -219,12 +219,7 @@ class PolicyFile:
 
 def read_file(path: str | Path) -> PolicyFile:
     """A policy file, or an error that says what is wrong with it."""
-    try:
-        content = Path(path).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InputError(f"the file {path} does not exist") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the file {path} cannot be read: {error}") from None
+    content = read_text(path)
     try:
         value: Any = json.loads(content)
     except (ValueError, RecursionError) as error:

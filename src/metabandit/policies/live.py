@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..data import read_data, write_data
 from ..errors import InputError
+from ..files import read_text
 from ..journal import Journal
 from ..play import Arm, ArmName, Player, Rewards, Setting, read_arms
 from ..play.player import FORMAT, VERSION
@@ -158,12 +159,7 @@ def load_player(path: str | Path) -> Player:
         if not _has_content(path):
             raise InputError(f"the journal {path} does not exist, or is empty")
         return _go_on(path, None)
-    try:
-        content = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InputError(f"the file {path} does not exist") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the file {path} cannot be read: {error}") from None
+    content = read_text(path)
     try:
         value = json.loads(content)
     except (ValueError, RecursionError) as error:
