@@ -520,3 +520,18 @@ def test_bandits_of_mabwiser_are_evaluated_beside_ours():
     result = mb.evaluate_external(ucb1, TWO, 30, beside="ucb1:C=2", episodes=60)
     difference = result.difference(0, 1)
     assert abs(difference.mean) <= 3.0 * difference.standard_error < 0.2
+
+
+def test_rewards_that_are_refused_change_nothing():
+    early = RiverPolicy("ucb1", seed=1)
+    early.update("a", 1)
+    early._seat._early.append(("b", 7.0))  # as with a reward scaler
+    with pytest.raises(mb.InputError, match="between 0 and 1"):
+        early.pull(["a", "b"])
+    early._seat._early.pop()
+    early.pull(["a", "b"])
+    assert early._seat.player.plays == 1
+    with pytest.raises(mb.InputError, match="between 0 and 1"):
+        early._seat.update("c", 7.0)
+    assert early._seat.player.arms == ("a", "b")
+    assert "c" not in early._seat.player

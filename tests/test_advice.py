@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 import metabandit as mb
+from metabandit.advice import advisor, comparing, readable
+from metabandit.advice.advisor import _versus
 from metabandit.advice.classics import playable
 from metabandit.advice.neighbours import neighbours
 from metabandit.advice.readable import reward_scale, shapes
-from metabandit.advice.result import CLASSIC, FORMULA, LEARNED, Candidate, recommend
+from metabandit.advice.result import CLASSIC, FORMULA, LEARNED, Candidate, Gain, recommend
 from metabandit.evaluation.results import NORMAL_95
 from metabandit.learning.aim import stream
 
@@ -63,10 +65,44 @@ def test_the_figures_are_those_of_evaluate(advice):
         assert over.significant == apart.significant
 
 
-def test_no_search_has_seen_the_problems(advice):
-    searched = {item.file.learned.seed for item in advice.candidates if item.file is not None}
-    assert stream(3, 7) not in searched
-    assert advice.comparison.seed == stream(3, 7)
+def test_no_search_has_seen_the_problems(monkeypatch):
+    seeds = []
+
+    def note(home, name, key):
+        made = getattr(home, name)
+
+        def noted(*given, **named):
+            seeds.append((name, named[key]))
+            return made(*given, **named)
+
+        monkeypatch.setattr(home, name, noted)
+
+    note(readable, "Judge", "seed")
+    note(advisor, "learn", "seed")
+    note(comparing, "evaluate", "seed")
+    mb.advise(mb.Bernoulli(arms=3), 30, **SMALL)
+    searched = {seed for name, seed in seeds if name != "evaluate"}
+    compared = {seed for name, seed in seeds if name == "evaluate"}
+    assert len(searched) == 2
+    assert len(compared) >= 5
+    assert not searched & compared
+
+
+def test_slow_classics_and_the_start_are_noted(advice):
+    notes = " ".join(advice.notes)
+    assert "bayes-ucb is slow, so it was played on" in notes
+    assert "plays each arm once first, as it is defined. Begun with the prior's" in notes
+    table = mb.advise(mb.Table([[0.1, 0.5, 0.2], [0.3, 0.2, 0.4]]), 30, **SMALL)
+    assert any("2 rows of the table" in note for note in table.notes)
+
+
+def test_gains_in_words():
+    def versus(share, significant):
+        return _versus(Gain(share, (share, share), None, significant))
+
+    assert versus(0.251, True) == "25 % less regret than"
+    assert versus(-0.1, True) == "10 % more regret than"
+    assert "noise" in versus(0.1, False)
 
 
 def test_the_recommended_policy_is_written(advice):
@@ -133,6 +169,7 @@ def test_the_simplest_policy_that_is_good_is_recommended():
     assert _ranked(1.10, 1.000, 2.0, noise=0.2) == FORMULA, "apart by noise only"
     assert _ranked(1.90, 1.950, 2.0, noise=0.2) == CLASSIC, "no better than noise"
     assert _ranked(2.10, 2.200, 2.0) == CLASSIC
+    assert _ranked(1.99, 1.800, 2.0, noise=0.1) == LEARNED, "the formula is no better than noise"
 
 
 class Own(mb.Prior):

@@ -96,7 +96,7 @@ def test_what_cannot_be_exported_is_refused_with_the_remedy(policy, to, options,
 
 @pytest.mark.parametrize("to", TARGETS)
 def test_names_cannot_break_out_of_comments(to, tmp_path):
-    policy = IndexPolicy("r + s", name="a*/ /* \"\"\" \\ ''' %s {0} -- $ ` \\")
+    policy = IndexPolicy("r + s", name="a*/ /* \"\"\" \\ '''\n; DROP -- \r\u2028 %s {0} -- $ ` \\")
     written = mb.export(policy, to)
     if to in PROGRAMS:
         assert exported.run(to, [written], tmp_path, "index", [[0.5, 0.25, 1, 1, 1, 2]]) == [0.75]

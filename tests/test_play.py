@@ -287,11 +287,26 @@ def test_rewards_are_those_of_the_family():
         ("gittins", {"arms": 2}, "give horizon="),
         ("optimal", {"arms": 3, "horizon": 9}, "2 arms"),
         ("ucb1:start=prior-counts", {"arms": 2}, "give prior="),
+        (mb.policy("r", start="prior-counts:plays=1,sum=5"), {"arms": 2}, "cannot be 5"),
+        (mb.policy("s", start="prior-counts:plays=2,sum=1,squares=0.1"), {"arms": 2}, "at least"),
     ],
 )
 def test_players_that_cannot_be(policy, arguments, word):
     with pytest.raises(mb.InputError, match=word):
         mb.policy(policy).player(**arguments)
+
+
+def test_tables_are_for_no_more_plays_than_they_were_solved_for():
+    with pytest.raises(mb.InputError, match="solved for 5 plays"):
+        mb.OptimalPolicy(TWO, 5).player(2, horizon=6)
+
+
+def test_no_number_is_forgotten_by_min_and_max():
+    for index in ("max(r, (r - 2)^0.5)", "min(1, (r - 2)^0.5)"):
+        player = mb.policy(index).player(2)
+        player.update_many([(0, 1), (1, 0)])
+        with pytest.raises(mb.IndexFault):
+            player.select()
 
 
 def test_an_index_without_a_value_is_named():
@@ -551,6 +566,13 @@ def test_nothing_else_is_overwritten_or_read(tmp_path):
         ("policy", {"kind": "catalogue", "name": "nobody", "parameters": {}}, "nobody"),
         ("rewards", "some", "rewards are"),
         ("surprise", 1, "surprise"),
+        ("horizon", -5, "horizon"),
+        ("seed", -1, "seed"),
+        ("seed", 10**400, "seed"),
+        ("begin", [10**400, 0, 0], "finite"),
+        ("arms", [{"name": "a", "rewarded": 3}], "cannot be"),
+        ("arms", [{"name": "a", "plays": 2, "total": -5}], "their sum cannot be"),
+        ("arms", [{"name": "a"}, {"name": "a"}], "twice"),
     ],
 )
 def test_damage_is_named(tmp_path, key, value, word):
@@ -559,6 +581,48 @@ def test_damage_is_named(tmp_path, key, value, word):
     path.write_text(json.dumps(content), "utf-8")
     with pytest.raises(mb.InputError, match=word):
         mb.load_player(path)
+
+
+def test_any_prior_leaves_a_journal_that_can_be_opened(tmp_path):
+    class Own(mb.Prior):
+        family, arms = mb.BERNOULLI, 2
+
+        def draw(self, rng, problems):
+            return rng.random((problems, 2, 1))
+
+    past = tmp_path / "past.csv"
+    past.write_text("0.1,0.2\n0.3,0.1\n", "utf-8")
+    priors = (mb.Table([[0.1, 0.2], [0.3, 0.1]]), mb.prior(f"table:path={past}"), Own(), TWO, None)
+    for name in ("thompson", "ucb2", "gittins", "ucb1"):
+        for number, prior in enumerate(priors):
+            journal = tmp_path / f"{name}{number}.jsonl"
+            arguments = {"prior": prior, "horizon": 20, "rewards": "binary", "journal": journal}
+            for plays in range(3):
+                player = mb.policy(name).player(2, **arguments)
+                assert player.plays == plays
+                player.update(0, 1)
+                player.close()
+            player = mb.load_player(journal)
+            player.select()
+            player.close()
+
+
+def test_a_table_that_was_replaced_is_solved_anew(tmp_path):
+    path = tmp_path / "optimal.npz"
+    journal = tmp_path / "plays.jsonl"
+    solved = mb.OptimalPolicy(TWO, 20)
+    player = solved.player(["a", "b"], journal=journal)
+    player.close()
+    solved.save(path)
+    # Where it was saved does not make it another policy.
+    player = mb.load(path).player(["a", "b"], journal=journal)
+    player.update("a", 1)
+    saved = player.save(tmp_path / "player.json")
+    path.unlink()
+    mb.OptimalPolicy(mb.Bernoulli(arms=2, alpha=9), 5).save(path)
+    again = mb.load_player(saved)
+    assert again._rule.horizon == 20
+    assert again._rule.means == ((1.0, 1.0), (1.0, 1.0))
 
 
 # Threads and start ---------------------------------------------------------------------------
@@ -583,6 +647,23 @@ def test_eight_threads_share_a_player():
     assert player.selections == 2000
     assert [view.rewarded for view in views] == [20_000] * 5
     assert all(view.mean == 0.5 for view in views)
+
+
+def test_eight_threads_save_a_player(tmp_path):
+    player = mb.policy("ucb1").player(5)
+
+    def work():
+        for _ in range(20):
+            player.update(0, 1)
+            player.save(tmp_path / "player.json")
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert mb.load_player(tmp_path / "player.json").plays == 160
+    assert [item.name for item in tmp_path.iterdir()] == ["player.json"]
 
 
 def test_play_needs_the_standard_library_only(tmp_path):

@@ -1,4 +1,4 @@
-"""Frozen dataclasses from plain data and back: what files hold, checked field by field.
+"""Dataclasses from plain data and back: what files hold, checked field by field.
 
 The standard library only: a service that plays a policy reads its file at start.
 """
@@ -54,9 +54,13 @@ def _read_plain(kind: Any, value: Any, where: str) -> Any:
     if kind is float:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise _fault(where, "a number", value)
-        if not math.isfinite(value):
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if not math.isfinite(number):
             raise _fault(where, "a finite number", value)
-        return float(value)
+        return number
     if kind is int:
         if isinstance(value, bool) or not isinstance(value, int):
             raise _fault(where, "a whole number", value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,14 +31,14 @@ def read_text(path: str | Path, *, encoding: str = "utf-8") -> str:
         return Path(path).read_text(encoding=encoding)
     except FileNotFoundError:
         raise InputError(f"the file {path} does not exist") from None
-    except (OSError, UnicodeDecodeError, ValueError) as error:
+    except (OSError, ValueError, TypeError) as error:
         raise InputError(f"the file {path} cannot be read as text: {error}") from None
 
 
 @contextmanager
 def written(path: Path, what: str) -> Iterator[IO[bytes]]:
     """A file to write to that takes its place in the end: a crash leaves the old one, or none."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    aside = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
     try:
         with aside.open("wb") as file:
             yield file

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from .errors import InputError
-from .play import ArmName
+from .play import ArmName, check_arm
 from .policies import Policy, policy
 from .settings import check_horizon, check_seed, check_whole, is_number, read_number
 
@@ -48,7 +48,8 @@ class Log:
 class Replayed:
     """A policy's replay.
 
-    episodes: how many whole ones the log allowed; used: the share of its plays that counted
+    episodes: how many whole ones the log allowed; used: of the plays gone through for them, the share
+        that counted
     reward: the mean of an episode, with standard error and 95 % interval; None where there is none
     """
 
@@ -83,7 +84,6 @@ class Replay:
         """What keeps the figures from being trusted, in plain words."""
         found = []
         wanted = self.arms * self.horizon
-        most = max(item.episodes for item in self.policies)
         least = min(item.episodes for item in self.policies)
         if least < 2:
             found.append(
@@ -91,16 +91,16 @@ class Replay:
                 f"plays, and it has {self.plays:,}. Two episodes give an interval, thirty a useful one: "
                 f"log about {30 * wanted:,} plays, or choose a shorter --horizon"
             )
-        elif most < _FEW:
+        elif least < _FEW:
             found.append(
-                f"Only {most} episodes fit in the log, so the intervals are wide: thirty take about "
+                f"Only {least} episodes fit in the log, so the intervals are wide: thirty take about "
                 f"{30 * wanted:,} plays"
             )
         if self.uneven < _UNEVEN:
             found.append(
-                "The arms of the log were not played evenly, as random plays are (chance of that: "
-                f"{self.uneven:.1g}). If earlier rewards had a say in which arm was played, these "
-                "figures are wrong"
+                "The arms of the log were not played evenly, as uniformly random plays are (chance of "
+                f"that: {self.uneven:.1g}), and these figures are right for such a log only. If earlier "
+                "rewards had a say in which arm was played, they are wrong"
             )
         return found
 
@@ -191,13 +191,13 @@ def _read(log: str | Path | Log | Iterable[tuple[ArmName, float]]) -> Log:
     pairs = list(log)
     if not pairs or any(not isinstance(pair, (tuple, list)) or len(pair) != 2 for pair in pairs):
         raise InputError("a log is a CSV file, or pairs (arm, reward), at least one")
-    arms, rewards = zip(*pairs, strict=True)
-    return Log("the log", tuple(arms), tuple(read_number(item, "a reward") for item in rewards))
+    arms = tuple(check_arm(arm) for arm, _ in pairs)
+    return Log("the log", arms, tuple(read_number(item, "a reward") for _, item in pairs))
 
 
 def replay(
     log: str | Path | Log | Iterable[tuple[ArmName, float]],
-    policies: str | Policy | Sequence[str | Policy],
+    policies: str | Path | Policy | Sequence[str | Path | Policy],
     *,
     horizon: int | None = None,
     seed: int = 0,
@@ -219,7 +219,7 @@ def replay(
     ('ucb1-tuned', 19)
     """
     known = _read(log)
-    given = [policies] if isinstance(policies, (str, Policy)) else list(policies)
+    given = [policies] if isinstance(policies, (str, Path, Policy)) else list(policies)
     if not given:
         raise InputError("there is no policy to replay; give one or more")
     made = [policy(item) for item in given]

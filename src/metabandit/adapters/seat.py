@@ -60,8 +60,11 @@ class Seat:
         """The player with these arms and no others to select."""
         offered = tuple(arms)
         if self.player is None:
-            self.player = self.terms.player(offered)
+            player = self.terms.player(offered)
+            for _, reward in self._early:
+                player.rewards.check(reward)
             early, self._early = self._early, []
+            self.player = player
             for arm, reward in early:
                 self.update(arm, reward)
         if offered != self._offered:
@@ -90,6 +93,7 @@ class Seat:
         if self.player is None:
             self._early.append((arm, reward))
             return
+        self.player.rewards.check(reward)
         # An arm that was never offered is known by its rewards from now on, and not selected.
         new = arm not in self._rewarded and arm not in self.player
         if new:

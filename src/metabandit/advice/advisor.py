@@ -17,7 +17,7 @@ from ..evaluation.results import EXACT
 from ..learning import Generation, learn
 from ..learning.aim import check_effort, make_aim, silent, stream
 from ..learning.judges import EXACTLY, judging_method
-from ..policies import Policy, Start, policy
+from ..policies import IndexPolicy, Policy, Start, policy
 from ..policies.file import Measured, PolicyFile, check_target
 from ..policies.optimum import has_optimum, optimum_seconds
 from ..policies.start import default_start
@@ -33,6 +33,7 @@ from .result import (
     REFERENCE,
     Advice,
     Candidate,
+    Gain,
     gain,
 )
 
@@ -120,22 +121,52 @@ def _slow_note(slow: Policy, advice: Advice, desk: Desk) -> str:
     """A classic that is too slow for the ranking, on fewer problems: is it better than the best there?"""
     chosen, rival = (advice.candidates[at].policy for at in (advice.choice, advice.classic))
     where = Neighbour("", desk.aim.prior, desk.aim.horizon)
-    rivals = [rival] if chosen is rival else [rival, chosen]
-    found, _ = compare(
-        [slow, *rivals], where, desk,
+    found, faults = compare(
+        [slow, rival, chosen] if chosen is not rival else [slow, rival], where, desk,
         share=1.0, stream_number=7, floor=False, tell=lambda share, doing: None,
     )  # fmt: skip
-    over = gain(found, 0, 1)
-    text = f"{slow.name} is slow, so it was played on {found.episodes:,} episodes only: it has "
+    text = f"{slow.name} is slow, so it was played on {found.episodes:,} episodes only: "
+    if faults:
+        return f"{text}its index failed there."
+    return f"{text}it has {_versus(gain(found, 0, 1))} {rival.name}" + (
+        "." if chosen is rival else f", and {chosen.name} has {_versus(gain(found, 2, 0))} it."
+    )
+
+
+def _versus(over: Gain) -> str:
+    """A gain in words, before the name of what it is compared with."""
     if not over.significant:
-        return f"{text}neither more nor less regret than {rival.name} by more than noise."
-    if over.share < 0.0:
-        return f"{text}more regret than {rival.name}."
-    text += f"{100.0 * over.share:.0f} % less regret than {rival.name}"
-    if len(rivals) == 1:
-        return f"{text}, and is the better choice if its speed does not matter."
-    better = gain(found, 2, 0)
-    return f"{text}, and {chosen.name} has {100.0 * better.share:.0f} % less than it."
+        return "neither more nor less regret, by more than noise, than"
+    return f"{100.0 * abs(over.share):.0f} % {'less' if over.share > 0.0 else 'more'} regret than"
+
+
+def _start_note(advice: Advice, desk: Desk) -> Iterator[str]:
+    """How much of the gain is due to the start: classics play each arm once, as they are defined."""
+    chosen, rival = (advice.candidates[at].policy for at in (advice.choice, advice.classic))
+    if desk.begin.each_once or chosen is rival or not isinstance(rival, IndexPolicy):
+        return
+    begun = IndexPolicy(
+        rival.tree,
+        parameters=rival.parameters,
+        start=desk.begin,
+        name=f"{rival.name} from pseudo-observations",
+    )
+    where = Neighbour("", desk.aim.prior, desk.aim.horizon)
+    found, faults = compare(
+        [chosen, rival, begun], where, desk,
+        share=1.0, stream_number=7, floor=False, tell=lambda share, doing: None,
+    )  # fmt: skip
+    if faults:
+        yield (
+            f"{rival.name} plays each arm once first, as it is defined; {chosen.name} begins with the prior's "
+            f"pseudo-observations. {rival.name} cannot."
+        )
+        return
+    yield (
+        f"{rival.name} plays each arm once first, as it is defined. Begun with the prior's "
+        f"pseudo-observations, as {chosen.name} is, it would have a regret of "
+        f"{found[2].mean_regret:.4g}, and {chosen.name} has {_versus(gain(found, 0, 2))} that."
+    )
 
 
 def _notes(advice: Advice, prior: Prior, desk: Desk) -> Iterator[str]:
@@ -151,6 +182,12 @@ def _notes(advice: Advice, prior: Prior, desk: Desk) -> Iterator[str]:
     for name, why in advice.skipped:
         if why.startswith(TOO_SLOW):
             yield _slow_note(policy(name), advice, desk)
+    yield from _start_note(advice, desk)
+    if isinstance(prior, Table):
+        yield (
+            f"The problems are the {len(prior.means)} rows of the table, for the searches and for the comparison: "
+            f"only the luck is fresh. With few rows, keep some in a file of their own and evaluate on them."
+        )
     if not has_neighbours(prior):
         yield (
             f"Near priors are known for the priors of metabandit only, so for {prior} the horizon alone was "

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from ..evaluation.results import EXACT
-
-if TYPE_CHECKING:
-    from .result import Advice, Gain
-
-FORMULA, LEARNED = "formula", "learned"
+from .result import FORMULA, LEARNED, Advice, Gain
 
 
 def _percent(share: float) -> str:
@@ -40,7 +34,12 @@ def _first(advice: Advice) -> str:
     )
     apart = advice.comparison.difference(formula, learned)
     share = apart.mean / float(advice.comparison[formula].mean_regret or 1.0)
-    if chosen != formula:
+    if chosen != formula and not apart.significant:
+        why = (
+            f"and the best readable formula, {advice.candidates[formula].policy.name}, is not better than "
+            f"{rival} by more than noise"
+        )
+    elif chosen != formula:
         more = _percent(1.0 / (1.0 - share) - 1.0)
         why = f"and the best readable formula, {advice.candidates[formula].policy.name}, has {more} more"
     elif not apart.significant:
@@ -73,7 +72,8 @@ def _if_wrong(advice: Advice) -> list[str]:
     unsure = [label for label, over in gains if not over.significant]
     if unsure:
         return [
-            f"If the prior is wrong it is no worse than {rival}, but no better with {unsure[0]}."
+            f"If the prior is wrong it is nowhere worse than {rival} by more than noise, but not better "
+            f"either with {unsure[0]}."
         ]
     least = min(over.share for _, over in gains)
     return [

@@ -166,6 +166,7 @@ def evaluate_external(
     episodes = check_whole(episodes, "the number of episodes", 2)
     seed = check_seed(seed)
     points = read_points(checkpoints, horizon)
+    lowest = find_floor(prior, horizon, floor, threads=1, progress=None)
     ours: tuple[Evaluation, ...] = ()
     given = [beside] if isinstance(beside, (str, Policy)) else list(beside)
     if given:
@@ -209,5 +210,5 @@ def evaluate_external(
         seed=seed,
         start="their own",
         covariance=np.atleast_2d(np.cov(regret)),
-        floor=find_floor(prior, horizon, floor, threads=1, progress=None),
+        floor=lowest,
     )

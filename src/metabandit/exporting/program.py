@@ -81,7 +81,7 @@ class Program:
     def notes(self, *usage: str) -> list[str]:
         """What the head of a program says, in lines: what it is, its formula, start and origin."""
         lines = [
-            f"The bandit policy {self.name}, exported by metabandit {version('metabandit')}.",
+            f"The bandit policy {_one_line(self.name)}, exported by metabandit {version('metabandit')}.",
             "",
         ]
         lines += _wrap("Index:   ", formula(self.tree))
@@ -91,6 +91,11 @@ class Program:
         if self.reads("h"):
             lines += _wrap("Horizon: ", f"{self.horizon} plays")
         return [*lines, "", *usage]
+
+
+def _one_line(name: str) -> str:
+    """A name that no comment ends in: a new line would be code."""
+    return " ".join("".join(c if c.isprintable() else " " for c in name).split())
 
 
 def _wrap(label: str, words: str) -> list[str]:
@@ -194,12 +199,11 @@ def read_program(
 
     `play` says that the program is to choose arms, not only to show the index.
     """
-    if isinstance(description, str) and description.strip().endswith(".json"):
-        if start is not None:
-            raise InputError(
-                f"{description} has its own start, so --start {start} cannot be used with it"
-            )
-    chosen = read_policy(description, start=start)
+    chosen = read_policy(description)
+    if isinstance(chosen, IndexPolicy) and start is not None:
+        if chosen.start_given:
+            raise InputError(f"{chosen.name} has its own start, so {start} cannot be used with it")
+        chosen = read_policy(chosen, start=start)
     origin = chosen.learned
     if not isinstance(chosen, IndexPolicy):
         raise InputError(

@@ -18,6 +18,9 @@ Values = Callable[[Sequence[Arm], float, float, int], list[float]]
 _SHARED = {
     "power": "power({0}, {1})",
     "abs": "abs({0})",
+    # Python's own forget a value that is no number.
+    "min": "minimum({0}, {1})",
+    "max": "maximum({0}, {1})",
     "kl_upper": "kl_upper({0}, {1})",
     "beta_quantile": "beta_quantile({0}, {1}, {2})",
 }
@@ -25,8 +28,6 @@ _SHARED = {
 _QUICK = Language(
     {
         **_SHARED,
-        "min": "min({0}, {1})",
-        "max": "max({0}, {1})",
         "sqrt": "math.sqrt({0})",
         "ln": "math.log({0})",
         "exp": "math.exp({0})",
@@ -38,8 +39,6 @@ _SAFE = Language(
         **_SHARED,
         "divide": "divide({0}, {1})",
         "invert": "divide(1.0, {0})",
-        "min": "minimum({0}, {1})",
-        "max": "maximum({0}, {1})",
         "sqrt": "sqrt({0})",
         "ln": "ln({0})",
         "exp": "exp({0})",

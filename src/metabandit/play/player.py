@@ -50,7 +50,7 @@ def read_arms(arms: object) -> tuple[ArmName, ...]:
         return tuple(range(check_whole(arms, "the number of arms", 1, most=1_000_000)))
     if isinstance(arms, (str, bytes)) or not isinstance(arms, Iterable):
         raise InputError(f"arms are a list of names, or how many there are; not {arms!r}")
-    names = tuple(_check_name(arm) for arm in arms)
+    names = tuple(check_arm(arm) for arm in arms)
     if not names:
         raise InputError("there must be at least one arm; arms is empty")
     if len(set(names)) < len(names):
@@ -59,7 +59,8 @@ def read_arms(arms: object) -> tuple[ArmName, ...]:
     return names
 
 
-def _check_name(arm: object) -> ArmName:
+def check_arm(arm: object) -> ArmName:
+    """The name of an arm, or an error."""
     if isinstance(arm, str):
         return arm
     if isinstance(arm, bool) or not hasattr(arm, "__index__"):
@@ -162,7 +163,7 @@ class Player:
     def add(self, arm: ArmName) -> None:
         """A new arm, or one that was retired, with the rewards that it has had."""
         with self._lock:
-            name = _check_name(arm)
+            name = check_arm(arm)
             known = self._by_name.get(name)
             if known is not None and not known.retired:
                 raise InputError(f"the arm {name!r} is there already")
@@ -213,7 +214,8 @@ class Player:
         """What the next choice rests on, an entry for each arm; those that are retired come last."""
         with self._lock:
             known = self._known()
-            values = self._rule.indices(self._moment(known)) if known else None
+            # One arm alone is compared with none, and an index may have no value there.
+            values = self._rule.indices(self._moment(known)) if len(known) > 1 else None
             index = dict(zip((arm.name for arm in known), values or (), strict=False))
             retired = [arm for arm in self._by_name.values() if arm.retired]
             return tuple(
@@ -278,11 +280,11 @@ class Player:
         A kill in the middle leaves the old file or the new one.
         """
         target = check_new(path, (".json",), "the file of a player", force=True)
-        content = json.dumps(self.to_dict(), indent=1) + "\n"
         if target.exists() and not _is_player(target):
             raise InputError(f"{target} is there and is no player's file; choose another name")
-        with written(target, "the player") as file:
-            file.write(content.encode())
+        # With the lock, so that of several threads the last one's state is what stays.
+        with self._lock, written(target, "the player") as file:
+            file.write((json.dumps(self.to_dict(), indent=1) + "\n").encode())
         return target
 
     def compact(self) -> None:

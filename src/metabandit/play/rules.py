@@ -386,8 +386,6 @@ class Cuts(Rule):
             raise InputError(f"the optimal policy is a table for 2 arms, not {arms}")
 
     def choose(self, moment: Moment) -> int:
-        if len(moment.arms) != 2:  # the other waits for its first reward
-            return 0
         made = round(moment.t)
         if made >= self.horizon:
             return moment.best(_posterior_means(moment.arms, self.means))[0]

@@ -66,6 +66,16 @@ class Rewards:
             )
         return value
 
+    def check_counts(self, plays: float, total: float, what: str) -> None:
+        """Refuse a sum of rewards that so many plays cannot have."""
+        slack = 1e-9 * max(plays, 1.0)
+        # 0 plays times no limit is no number, and no limit.
+        if plays and not self.low * plays - slack <= total <= self.high * plays + slack:
+            raise InputError(
+                f"the rewards of {plays:g} plays lie between {self.low:g} and {self.high:g} each, so "
+                f"their sum cannot be {total:g} ({what})"
+            )
+
     def to_list(self) -> str | list[float | None]:
         """As `read` takes it."""
         sides = [side if math.isfinite(side) else None for side in (self.low, self.high)]

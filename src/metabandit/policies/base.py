@@ -97,8 +97,9 @@ class Policy(ABC):
         """Compute beforehand what `plan` needs, for policies that take their time."""
         return
 
-    # Whether it is for rewards of 0 and 1 only.
+    # Whether it is for rewards of 0 and 1 only, and whether it needs the prior to be played live.
     binary = False
+    reads_prior = False
 
     def content(self) -> Any:
         """The policy as a file has it (see policies/file.py), or None if no file can hold it."""
@@ -109,9 +110,11 @@ class Policy(ABC):
         name, parameters = self.catalogued
         return Catalogued(name=name, parameters=dict(parameters))
 
-    @abstractmethod
     def rule(self, setting: Setting) -> Rule:
         """How the policy chooses in live play."""
+        raise InputError(
+            f"{self.name} can be evaluated but not played live: {type(self).__name__} has no rule()"
+        )
 
     def player(
         self,
@@ -129,7 +132,8 @@ class Policy(ABC):
         seed: for ties and for policies that play at random; one seed, one sequence of choices
         horizon: plays in all, for policies that read it; a learned policy has its own. Beyond it,
             every play is taken for the last
-        prior: what is known of the arms, for policies that need it; a learned policy knows
+        prior: what is known of the arms, for starts and policies that need it; a learned policy knows.
+            Without it, gittins and optimal take all means for equally likely
         rewards: `"binary"` for 0 and 1 or a range such as (0, 1); others are refused. By default as the
             policy was learned, or as the prior says, else (0, 1)
         journal: a .jsonl file to which each reward is written before it counts. If it is there, the

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -156,7 +156,10 @@ class Solved:
         from .optimum import OptimalPolicy
 
         if self.file is not None and Path(self.file).exists():
-            return OptimalPolicy.load(self.file)
+            found = OptimalPolicy.load(self.file)
+            # Another policy may have taken its place.
+            if replace(found.content(), file=self.file) == self:
+                return found
         prior = Bernoulli(alpha=self.alpha, beta=self.beta)
         return OptimalPolicy(prior, self.horizon, start=self.start, name=name)
 
@@ -212,7 +215,12 @@ class PolicyFile:
 
     def write(self, path: Path) -> None:
         """Write the file; a crash in the middle leaves the old one, or none."""
-        content = json.dumps(write_data(self), indent=2) + "\n"
+        try:
+            content = json.dumps(write_data(self), indent=2, allow_nan=False) + "\n"
+        except ValueError:
+            raise InputError(
+                "a policy with numbers that are not finite cannot be written"
+            ) from None
         with written(path, "the policy") as file:
             file.write(content.encode())
 

@@ -62,6 +62,8 @@ class Gittins(Policy):
     and more this is no optimum: the index is optimal against a known arm, not against others.
     """
 
+    reads_prior = True
+
     def __init__(self, name: str) -> None:
         self.name = name
         self._tables: dict[tuple[int, float, float], Array] = {}

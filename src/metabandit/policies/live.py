@@ -45,12 +45,28 @@ class _State:
     arms: tuple[Arm, ...]
 
     def __post_init__(self) -> None:
-        if self.selections < 0 or not any(not arm.retired for arm in self.arms):
-            raise ValueError("it has no arm to select, or fewer than no selections")
+        if all(arm.retired for arm in self.arms):
+            raise ValueError("arms: there is no arm to select")
+        if len({arm.name for arm in self.arms}) < len(self.arms):
+            raise ValueError("arms: a name is there twice")
+        check_player_seed(self.seed)
+        check_whole(self.selections, "selections", 0)
+        if self.horizon is not None:
+            check_horizon(self.horizon)
+        rewards = Rewards.read(self.rewards)
         for arm in self.arms:
+            rewards.check_counts(arm.plays, arm.total, f"the arm {arm.name!r}")
             if not arm.plays >= arm.rewarded >= 0 or arm.open < 0 or arm.spread < 0.0:
-                raise ValueError(f"the counts of the arm {arm.name!r} cannot be")
+                raise ValueError(
+                    f"the arm {arm.name!r} has {arm.plays} plays, {arm.rewarded} of them rewarded, "
+                    f"{arm.open} open and the spread {arm.spread}, which cannot be"
+                )
             arm.follow()
+
+
+def check_player_seed(seed: object) -> int:
+    """A seed; all 64 bits, as the seeds of single episodes have (noise.episode_seed)."""
+    return check_whole(seed, "the seed", 0, most=2**64 - 1)
 
 
 def _read_prior(prior: str | Prior | None, arms: int) -> Prior | None:
@@ -105,8 +121,7 @@ def make_player(
     player = Player(
         rule,
         [Arm.begin(name, numbers) for name, numbers in zip(names, counts, strict=True)],
-        # All 64 bits, as the seeds of single episodes have (noise.episode_seed).
-        seed=check_whole(seed, "the seed", 0, most=2**64 - 1),
+        seed=check_player_seed(seed),
         horizon=horizon,
         rewards=setting.rewards,
         begin=counts[0] if len(set(counts)) == 1 else None,
@@ -133,17 +148,30 @@ def _begin(policy: Policy, setting: Setting) -> tuple[Policy, list[tuple[float, 
     if start.plays is None and setting.prior is not None:
         start = start.resolve(setting.prior)
     start = start.complete(binary=setting.rewards.binary)
+    counts = start.for_arms(arms)
+    for plays, total, squares in counts:
+        setting.rewards.check_counts(plays, total, f"the start {start}")
+        if squares < total * total / plays * (1.0 - 1e-9):
+            raise InputError(
+                f"squares of the start must be at least sum^2 / plays = {total * total / plays:g}, "
+                f"not {squares:g}"
+            )
     changed = policy.with_parameters(policy.parameters, start)
     changed.learned = policy.learned
-    return changed, start.for_arms(arms)
+    return changed, counts
 
 
 def _describe(policy: Policy, prior: Prior | None) -> dict[str, Any] | None:
     content = policy.content()
     if content is None:
         return None
-    needed = isinstance(content, Catalogued) and prior is not None
-    return {"policy": write_data(content), "prior": str(prior) if needed else None}
+    text = None
+    if policy.reads_prior and prior is not None:
+        from ..priors import Bernoulli, BetaRewards
+
+        # For others these policies take means that are uniform, as without a prior.
+        text = str(prior) if type(prior) in (Bernoulli, BetaRewards) else None
+    return {"policy": write_data(content), "prior": text}
 
 
 # Files -----------------------------------------------------------------------------------------
@@ -154,6 +182,8 @@ def load_player(path: str | Path) -> Player:
 
     It makes the same choices as one that was never stopped.
     """
+    if not isinstance(path, (str, Path)):
+        raise InputError(f"a player's file is named by a text or a Path, not {path!r}")
     path = Path(path)
     if path.suffix == ".jsonl":
         if not _has_content(path):
@@ -186,6 +216,8 @@ def restore_player(value: Any, path: str | Path) -> Player:
         setting = Setting(names, Rewards.read(state.rewards), state.horizon, prior)
         rule = state.policy.policy(state.name).rule(replace(setting, arms=state.began))
         if rule.memory is not None:
+            if state.memory is None or set(state.memory) != set(rule.memory):
+                raise ValueError(f"memory: must have {', '.join(rule.memory)}")
             rule.memory = state.memory
         return Player(
             rule,
@@ -261,6 +293,8 @@ def _go_on(path: Path, fresh: Player | None) -> Player:
         player = restore_player(state, path)
         if fresh is not None:
             wanted = json.loads(json.dumps(fresh.to_dict()))
+            for kept in (state, wanted):
+                kept["policy"].pop("file", None)  # where a table is does not matter
             for key, what in _SAME.items():
                 if state.get(key) != wanted[key]:
                     raise InputError(

@@ -205,6 +205,11 @@ class OptimalPolicy(Policy):
                 f"{self.name} is for 2 arms that pay 0 or 1, not for {len(setting.arms)} arms; for "
                 f'rewards of 0 and 1 give rewards="binary"'
             )
+        if setting.horizon is not None and setting.horizon > self.horizon:
+            raise InputError(
+                f"{self.name} was solved for {self.horizon} plays; the horizon must not be longer, "
+                f"not {setting.horizon}"
+            )
         means = tuple(zip(self.alpha, self.beta, strict=True))
         return Cuts(self.horizon, means, self.cuts, each_once=self.start == EACH_ONCE)
 
@@ -297,6 +302,7 @@ class OptimalForPrior(Policy):
     """The catalogue's `optimal`: solved for the prior and the horizon of the evaluation."""
 
     binary = True
+    reads_prior = True
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from ..errors import InputError, nearest
 from ..expressions import VARIABLES, parse
@@ -100,7 +101,7 @@ def register(entry: Entry) -> Entry:
     return entry
 
 
-def policy(description: str | Policy, *, start: str | Start | None = None) -> Policy:
+def policy(description: str | Path | Policy, *, start: str | Start | None = None) -> Policy:
     """Read a policy: a name of the catalogue with parameters, or any expression.
 
     >>> import metabandit as mb
@@ -121,6 +122,8 @@ def policy(description: str | Policy, *, start: str | Start | None = None) -> Po
         )
     if isinstance(description, Policy):
         return description
+    if isinstance(description, Path):
+        description = str(description)
     if not isinstance(description, str):
         raise InputError(f"a policy is a text or a Policy, not {description!r}")
     given = description.strip()
