@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import os
+import pickle
 import random
 import signal
 import subprocess
@@ -18,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metabandit as mb
+from metabandit import journal as lines
 from metabandit.policies import CATALOGUE
 from metabandit.policies.power import power_tree, weight_names
 
@@ -623,6 +626,171 @@ def test_a_table_that_was_replaced_is_solved_anew(tmp_path):
     again = mb.load_player(saved)
     assert again._rule.horizon == 20
     assert again._rule.means == ((1.0, 1.0), (1.0, 1.0))
+
+
+def reopened(tmp_path, policy, told, **arguments):
+    """A player that was told rewards, compacted, closed and opened again."""
+    journal = tmp_path / "plays.jsonl"
+    player = policy.player(2, journal=journal, **arguments)
+    player.update_many(told)
+    state = player.to_dict()
+    player.compact()
+    player.close()
+    again = mb.load_player(journal)
+    again.close()
+    assert again.to_dict() == state
+    journal.unlink()
+
+
+def test_sums_with_rounding_can_be_loaded(tmp_path):
+    ucb1 = mb.policy("ucb1")
+    reopened(tmp_path, ucb1, [(0, 1e9 / 3)] * 50, rewards=(0, 1e9 / 3))
+    reopened(tmp_path, ucb1, [(0, 4999.99)] * 100_000, rewards=(0, 4999.99))
+    reopened(tmp_path, ucb1, [(0, 1e149), (0, -1e149), (1, 0)], rewards=(None, None))
+    for plays in (0.2, 1.2):
+        begun = mb.policy("r + 1/n", start=f"prior-counts:plays={plays},sum={0.11 * plays}")
+        reopened(tmp_path, begun, [(0, 0.11)])
+    with pytest.raises(mb.InputError, match="at most 1e"):
+        ucb1.player(2, rewards=(None, None)).update(0, 1e160)
+
+
+def test_a_forked_process_cannot_write_the_journal(tmp_path):
+    journal = tmp_path / "plays.jsonl"
+    player = mb.policy("ucb1").player(2, journal=journal)
+    player.update(0, 1)
+    child = os.fork()
+    if not child:
+        refused = 0
+        for operation in (player.select, partial(player.update, 0, 1), player.compact):
+            try:
+                operation()
+            except mb.InputError as error:
+                refused += "forked" in str(error)
+        player.close()
+        os._exit(refused)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+    player.update(1, 1)
+    player.close()
+    assert mb.load_player(journal).plays == 2
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_an_interrupt_in_the_journal_undoes_the_operation(tmp_path, monkeypatch, after):
+    path = tmp_path / "plays.jsonl"
+    player = mb.policy("ucb2:alpha=0.5").player(2, journal=path)
+    player.update_many([(0, 1), (1, 1)])
+    real = lines._write
+
+    def interrupted(*given, **named):
+        if after:
+            real(*given, **named)
+        raise KeyboardInterrupt
+
+    for operation in (player.select, partial(player.update, 0, 1)) * 2:
+        state = player.to_dict()
+        monkeypatch.setattr(lines, "_write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            operation()
+        assert player.to_dict() == state
+        monkeypatch.setattr(lines, "_write", real)
+        player.select()
+    monkeypatch.setattr(lines, "_write", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        player.update(0, 1)
+    state = player.to_dict()
+    player.close()
+    again = mb.load_player(path)
+    assert again.to_dict() == state
+
+
+def test_a_failed_sync_does_not_count_after_a_restart(tmp_path, monkeypatch):
+    path = tmp_path / "plays.jsonl"
+    player = mb.policy("ucb1").player(2, journal=path)
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            os, "fsync", lambda descriptor: (_ for _ in ()).throw(OSError(5, "I/O error"))
+        )
+        with pytest.raises(mb.InputError, match="I/O error"):
+            player.update(0, 1)
+    player.close()
+    assert mb.load_player(path).plays == 0
+
+
+def test_a_closed_player_leaves_the_journal_alone(tmp_path):
+    path = tmp_path / "plays.jsonl"
+    first = mb.policy("ucb1").player(2, journal=path)
+    first.update(0, 1)
+    first.close()
+    second = mb.load_player(path)
+    second.update(1, 1)
+    with pytest.raises(mb.InputError, match="is closed"):
+        first.compact()
+    second.close()
+    assert mb.load_player(path).plays == 2
+
+
+def test_links_and_modes_are_kept(tmp_path):
+    (tmp_path / "real").mkdir()
+    for name in ("plays.jsonl", "player.json"):
+        link = tmp_path / name
+        link.symlink_to(tmp_path / "real" / name)
+        player = mb.policy("ucb1").player(2, journal=link if "plays" in name else None)
+        player.update(0, 1)
+        save = player.compact if "plays" in name else partial(player.save, link)
+        save()
+        (tmp_path / "real" / name).chmod(0o600)
+        save()
+        player.close()
+        assert link.is_symlink()
+        assert (tmp_path / "real" / name).stat().st_mode & 0o777 == 0o600
+        assert mb.load_player(link).plays == 1
+
+
+def test_a_journal_that_cannot_be_made_short_is_opened_all_the_same(tmp_path, monkeypatch):
+    path = tmp_path / "plays.jsonl"
+    player = mb.policy("ucb1").player(2, journal=path)
+    for _ in range(10_001):
+        player.select()
+    player.close()
+
+    def full(*given, **named):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(lines, "_write", full)
+    player = mb.load_player(path)
+    assert player.selections == 10_001
+    player.close()
+    assert [item.name for item in tmp_path.iterdir()] == ["plays.jsonl"]
+
+
+def test_state_is_a_copy_and_players_are_not_copied():
+    player = mb.policy("ucb2:alpha=0.9").player(2)
+    player.update_many([(0, 1), (1, 0)])
+    for _ in range(30):
+        player.select()
+    state = json.dumps(kept := player.to_dict())
+    player.select()
+    assert json.dumps(kept) == state
+    for copy_ in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(mb.InputError, match="cannot be copied"):
+            copy_(player)
+
+
+def test_an_arm_whose_first_reward_is_lost_comes_round_again():
+    player = mb.policy("ucb1:C=0.2").player(["a", "b", "c"])
+    chosen = []
+    for _ in range(500):
+        chosen.append(player.select())
+        if chosen[-1] != "c":
+            player.update(chosen[-1], 1)
+    assert 3 <= chosen.count("c") <= 6
+
+
+def test_an_arm_that_nothing_is_known_of_is_refused():
+    uneven = mb.policy("gittins").player(2, horizon=20, prior="bernoulli:alpha=1:2,beta=1")
+    with pytest.raises(mb.InputError, match="nothing is known of another arm"):
+        uneven.add("c")
+    uneven.select()
 
 
 # Threads and start ---------------------------------------------------------------------------

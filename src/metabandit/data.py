@@ -9,6 +9,7 @@ import math
 import types
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
@@ -107,10 +108,15 @@ def _read_one_of(kinds: tuple[Any, ...], value: Any, where: str) -> Any:
     raise failure
 
 
+@cache
+def _types(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
 def _read_object(kind: type, value: Any, where: str) -> Any:
     if not isinstance(value, dict):
         raise _fault(where, "an object", value)
-    types_of = get_type_hints(kind)
+    types_of = _types(kind)
     known = {field.name: field for field in fields(kind)}
     for name in value:
         if name not in known:

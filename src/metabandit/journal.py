@@ -6,10 +6,12 @@ import io
 import json
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from .errors import InputError
+from .files import aside_of, keep_mode, real_path, sync_folder
 
 try:
     import fcntl
@@ -40,7 +42,9 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        # The bytes that count, where the file may have more.
         self.length: int | None = None
+        self.process = os.getpid()
         self.file = self._open(path)
         try:
             # Whoever had the file may have put another in its place before letting go of it.
@@ -49,6 +53,7 @@ class Journal:
         except OSError:
             self.file.close()
             raise InputError(f"another run is writing {path}; wait for its end") from None
+        sync_folder(path)
 
     @staticmethod
     def _open(path: Path) -> io.FileIO:
@@ -76,35 +81,54 @@ class Journal:
 
     def append(self, value: Any, *, sync: bool = True) -> None:
         """Add a value, on disk when this returns; without `sync` only safe from our own end."""
-        if self.file.closed:
-            raise InputError(f"{self.path} is closed; open it again to go on")
-        if self.length is not None:
-            # Only now that the file is known to be ours is half a line dropped.
-            self.file.truncate(self.length)
-            self.length = None
-        before = os.fstat(self.file.fileno()).st_size
+        self._check()
+        content = json.dumps(value).encode() + b"\n"
+        before = self.length
         try:
-            _write(self.file, json.dumps(value).encode() + b"\n", sync=sync)
-        except OSError as error:
-            # What was written in part would damage the next line.
+            if self.length is not None:
+                # Only now that the file is known to be ours is half a line dropped.
+                self.file.truncate(self.length)
+                self.length = None
+            before = os.fstat(self.file.fileno()).st_size
+            _write(self.file, content, sync=sync)
+        except BaseException as error:
+            # What was written, in part or unconfirmed, goes before the next line, or at the end.
             self.length = before
-            raise InputError(f"{self.path} cannot be written: {error.strerror}") from None
+            if isinstance(error, OSError):
+                raise InputError(f"{self.path} cannot be written: {error.strerror}") from None
+            raise
 
     def rewrite(self, values: Iterable[Any]) -> None:
         """Put these values in place of all others: a kill leaves the old ones or the new ones."""
-        aside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        self._check()
+        lines = b"".join(json.dumps(value).encode() + b"\n" for value in values)
+        path = real_path(self.path)
+        aside = aside_of(path)
         aside.unlink(missing_ok=True)
-        file = self._open(aside)
+        old, file = self.file, self._open(aside)
         try:
-            lines = b"".join(json.dumps(value).encode() + b"\n" for value in values)
+            keep_mode(path, file.fileno())
             _write(file, lines)
-            os.replace(aside, self.path)
-        except OSError as error:
-            file.close()
-            aside.unlink(missing_ok=True)
-            raise InputError(f"{self.path} cannot be written: {error.strerror}") from None
-        self.file.close()
+            os.replace(aside, path)
+        except BaseException as error:
+            if not _same_file(file, path):
+                file.close()
+                aside.unlink(missing_ok=True)
+                if isinstance(error, OSError):
+                    raise InputError(f"{path} cannot be written: {error.strerror}") from None
+                raise
         self.file, self.length = file, None
+        old.close()
+        sync_folder(path)
+
+    def _check(self) -> None:
+        if self.file.closed:
+            raise InputError(f"{self.path} is closed; open it again to go on")
+        if os.getpid() != self.process:
+            raise InputError(
+                f"{self.path} was opened by the process that this one was forked from, and has one "
+                f"writer; let this process open a file of its own"
+            )
 
     def clear(self) -> None:
         """Forget all values."""
@@ -113,6 +137,9 @@ class Journal:
 
     def close(self) -> None:
         """Let others write."""
+        if not self.file.closed and self.length is not None and os.getpid() == self.process:
+            with suppress(OSError):
+                self.file.truncate(self.length)
         self.file.close()
 
 

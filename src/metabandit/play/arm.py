@@ -57,7 +57,9 @@ class Arm:
         self.mean = mean = self.total / self.plays
         # Welford's way: no difference of large squares.
         self.spread += (reward - before) * (reward - mean)
-        self.deviation = math.sqrt(self.spread / self.plays) if self.spread > 0.0 else 0.0
+        if self.spread < 0.0:  # by rounding
+            self.spread = 0.0
+        self.deviation = math.sqrt(self.spread / self.plays)
         if self.open:
             self.open -= 1
 

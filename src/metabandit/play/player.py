@@ -21,6 +21,7 @@ from .setting import Rewards
 
 FORMAT = "metabandit player"
 VERSION = 1
+_PATIENCE = 10
 # What may stand in a journal: the operations of a player, by their first word.
 SELECT, UPDATE, CANCEL, ADD, RETIRE = "select", "update", "cancel", "add", "retire"
 
@@ -53,19 +54,26 @@ def read_arms(arms: object) -> tuple[ArmName, ...]:
     names = tuple(check_arm(arm) for arm in arms)
     if not names:
         raise InputError("there must be at least one arm; arms is empty")
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"the names of arms must be different; {twice!r} is there twice")
+    seen: set[ArmName] = set()
+    for name in names:
+        if name in seen:
+            raise InputError(f"the names of arms must be different; {name!r} is there twice")
+        seen.add(name)
     return names
 
 
 def check_arm(arm: object) -> ArmName:
     """The name of an arm, or an error."""
     if isinstance(arm, str):
-        return arm
-    if isinstance(arm, bool) or not hasattr(arm, "__index__"):
+        try:
+            arm.encode()
+        except UnicodeEncodeError:
+            raise InputError(f"the name of an arm must be valid Unicode, not {arm!r}") from None
+        return str(arm)
+    whole = hasattr(arm, "__index__") and not isinstance(arm, bool)
+    if not whole or getattr(arm, "ndim", 0) != 0:
         raise InputError(f"an arm is called by a text or a whole number, not {arm!r}")
-    return int(arm.__index__())
+    return check_whole(arm, "the number of an arm", -(2**63), most=2**63 - 1)
 
 
 class Player:
@@ -121,7 +129,7 @@ class Player:
             arm = self._choose()
             try:
                 self._journal.append([SELECT, arm.name], sync=False)
-            except InputError:
+            except BaseException:
                 self._restore(before)
                 raise
             return self._note_selection(arm)
@@ -137,9 +145,10 @@ class Player:
 
     def update_many(self, rewards: Iterable[tuple[ArmName, float]]) -> None:
         """Count many rewards, pairs (arm, reward): all of them, or none if one is refused."""
+        given = list(rewards)  # whoever makes them may want to select meanwhile
         with self._lock:
             pairs = []
-            for pair in rewards:
+            for pair in given:
                 if not isinstance(pair, (tuple, list)) or len(pair) != 2:
                     raise InputError(
                         f"rewards are pairs (arm, reward), not {pair!r}; nothing was counted"
@@ -172,7 +181,7 @@ class Player:
                     f"the start of {self.name} has a number for each of its arms, so none is known "
                     f"for the arm {name!r}; begin anew with a start for all arms"
                 )
-            self._rule.check(len(self._active) + 1)
+            self._rule.check([*self.arms, name])
             self._log([ADD, name])
             if known is None:
                 assert self._begin is not None
@@ -189,7 +198,7 @@ class Player:
                 raise InputError(f"the arm {arm!r} is retired already")
             if len(self._active) == 1:
                 raise InputError(f"{arm!r} is the last arm; add another before you retire it")
-            self._rule.check(len(self._active) - 1)
+            self._rule.check([name for name in self.arms if name != found.name])
             self._log([RETIRE, found.name])
             found.retired = True
             self._note_arms()
@@ -203,7 +212,15 @@ class Player:
 
     def __contains__(self, arm: object) -> bool:
         """Whether the arm is known, retired or not."""
-        return arm in self._by_name
+        try:
+            return arm in self._by_name
+        except TypeError:
+            return False
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise InputError(
+            "a player cannot be copied or pickled: there is one of it. Save it, and load the copy"
+        )
 
     @property
     def plays(self) -> int:
@@ -268,9 +285,9 @@ class Player:
                 "horizon": self.horizon,
                 "rewards": self.rewards.to_list(),
                 "selections": self.selections,
-                "began": self._began,
+                "began": list(self._began),
                 "begin": None if self._begin is None else list(self._begin),
-                "memory": self._rule.memory,
+                "memory": None if self._rule.memory is None else dict(self._rule.memory),
                 "arms": [arm.to_dict() for arm in self._by_name.values()],
             }
 
@@ -349,7 +366,9 @@ class Player:
             known = self._known()
             self._all_rewarded = len(known) == len(active)
             for arm in active:
-                if not arm.rewarded and not arm.open:
+                # Its reward may be lost: after 10 rewards of each arm it comes round again, after 30, ...
+                patience = _PATIENCE * len(active) * ((1 << min(arm.open, 60)) - 1)
+                if not arm.rewarded and self._rewarded >= patience:
                     return arm
             if len(known) < 2:
                 # There is nothing to compare: the arm with the fewest open selections, in order.

@@ -64,8 +64,8 @@ class Rule:
         """What is compared, one number an arm; None if nothing is."""
         return None
 
-    def check(self, arms: int) -> None:
-        """Refuse a number of arms that the rule cannot play."""
+    def check(self, arms: Sequence[ArmName]) -> None:
+        """Refuse arms that the rule cannot play."""
 
     # What the rule remembers beyond the counts; most remember nothing.
     memory: dict[str, Any] | None = None
@@ -343,13 +343,17 @@ class ByTable(Rule):
         self.others = others
         self.tables = tables
 
+    def check(self, arms: Sequence[ArmName]) -> None:
+        for arm in arms:
+            if self.others is None and arm not in self.means:
+                raise InputError(
+                    f"the arms have means of different distributions, so nothing is known of another "
+                    f"arm, {arm!r}; begin anew with a prior for all arms"
+                )
+
     def _mean(self, arm: Arm) -> tuple[float, float]:
         found = self.means.get(arm.name, self.others)
-        if found is None:
-            raise InputError(
-                f"the arms have means of different distributions, so nothing is known of the arm "
-                f"{arm.name!r} that was added; begin anew with a prior for all arms"
-            )
+        assert found is not None, arm.name  # check() has refused it
         return found
 
     def indices(self, moment: Moment) -> list[float]:
@@ -381,9 +385,9 @@ class Cuts(Rule):
         self.cuts = cuts
         self.each_once = each_once
 
-    def check(self, arms: int) -> None:
-        if arms != 2:
-            raise InputError(f"the optimal policy is a table for 2 arms, not {arms}")
+    def check(self, arms: Sequence[ArmName]) -> None:
+        if len(arms) != 2:
+            raise InputError(f"the optimal policy is a table for 2 arms, not {len(arms)}")
 
     def choose(self, moment: Moment) -> int:
         made = round(moment.t)

@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from ..priors import Prior
 
 
+# What float() would read, but no reward should be.
+_TEXTS = (str, bytes, bytearray, memoryview)
+# Squares of larger ones cannot be summed.
+_LARGEST = 1e150
+
+
 @dataclass(frozen=True)
 class Rewards:
     """The rewards that can come: all numbers from low to high, or 0 and 1 only."""
@@ -49,11 +55,16 @@ class Rewards:
     def check(self, reward: Any) -> float:
         """The reward as a number, or an error."""
         try:
-            value = math.nan if isinstance(reward, (str, bytes)) else float(reward)
+            value = math.nan if isinstance(reward, _TEXTS) else float(reward)
         except (TypeError, ValueError, OverflowError):
             value = math.nan
         if not math.isfinite(value):
             raise InputError(f"a reward is a finite number, not {reward!r}; nothing was counted")
+        if abs(value) > _LARGEST:
+            raise InputError(
+                f"a reward must be at most {_LARGEST:g} in size, not {reward!r}, or sums have no value; "
+                f"nothing was counted"
+            )
         if self.binary and value not in (0.0, 1.0):
             raise InputError(
                 f"the policy is for rewards of 0 and 1, not {reward!r}; nothing was counted. For "
@@ -68,7 +79,8 @@ class Rewards:
 
     def check_counts(self, plays: float, total: float, what: str) -> None:
         """Refuse a sum of rewards that so many plays cannot have."""
-        slack = 1e-9 * max(plays, 1.0)
+        # Sums have rounding of their own.
+        slack = 1e-6 * max(1.0, abs(total))
         # 0 plays times no limit is no number, and no limit.
         if plays and not self.low * plays - slack <= total <= self.high * plays + slack:
             raise InputError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -117,7 +118,7 @@ def make_player(
     )
     policy, counts = _begin(policy, setting)
     rule = policy.rule(setting)
-    rule.check(len(names))
+    rule.check(names)
     player = Player(
         rule,
         [Arm.begin(name, numbers) for name, numbers in zip(names, counts, strict=True)],
@@ -130,8 +131,7 @@ def make_player(
     )
     if journal is None:
         return player
-    path = _journal_path(journal)
-    return _write_to(path, player) if not _has_content(path) else _go_on(path, player)
+    return _go_on(_journal_path(journal), player)
 
 
 def _begin(policy: Policy, setting: Setting) -> tuple[Policy, list[tuple[float, float, float]]]:
@@ -250,19 +250,6 @@ def _has_content(path: Path) -> bool:
         return False
 
 
-def _write_to(path: Path, player: Player) -> Player:
-    """A new journal."""
-    state = player.to_dict()
-    journal = Journal(path)
-    try:
-        journal.append(state)
-        player.attach(journal, [])
-    except BaseException:
-        journal.close()
-        raise
-    return player
-
-
 # What must be the same if a journal is gone on with.
 _SAME = {
     "policy": "another policy",
@@ -276,6 +263,8 @@ _SAME = {
 
 def _go_on(path: Path, fresh: Player | None) -> Player:
     """The player of a journal; `fresh` is one that it must be the continuation of."""
+    if fresh is not None:
+        fresh.to_dict()  # refused before there is a file
     journal = Journal(path)
     try:
         try:
@@ -283,7 +272,7 @@ def _go_on(path: Path, fresh: Player | None) -> Player:
         except ValueError as error:
             raise InputError(f"{path} is damaged, or no journal of a player: {error}") from None
         if not values:
-            # Not even the first line was finished, so nothing was ever counted.
+            # There is none yet, or not even its first line was finished: nothing was ever counted.
             if fresh is None:
                 raise InputError(f"the journal {path} has no whole line; begin it anew")
             journal.append(fresh.to_dict())
@@ -303,7 +292,9 @@ def _go_on(path: Path, fresh: Player | None) -> Player:
                     )
         player.attach(journal, operations)
         if len(operations) > _LONG:
-            player.compact()
+            # Where it cannot be, as on a full disk, it stays long.
+            with suppress(InputError):
+                player.compact()
         return player
     except BaseException:
         journal.close()

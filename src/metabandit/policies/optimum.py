@@ -200,10 +200,12 @@ class OptimalPolicy(Policy):
         )
 
     def rule(self, setting: Setting) -> Rule:
-        if len(setting.arms) != 2 or not setting.rewards.binary:
+        if len(setting.arms) != 2:
+            raise InputError(f"{self.name} is for 2 arms, not {len(setting.arms)}")
+        if not setting.rewards.binary:
             raise InputError(
-                f"{self.name} is for 2 arms that pay 0 or 1, not for {len(setting.arms)} arms; for "
-                f'rewards of 0 and 1 give rewards="binary"'
+                f'{self.name} is for arms that pay 0 or 1: give rewards="binary", not rewards between '
+                f"{setting.rewards.low:g} and {setting.rewards.high:g}"
             )
         if setting.horizon is not None and setting.horizon > self.horizon:
             raise InputError(
