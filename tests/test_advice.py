@@ -170,6 +170,7 @@ def test_the_simplest_policy_that_is_good_is_recommended():
     assert _ranked(1.90, 1.950, 2.0, noise=0.2) == CLASSIC, "no better than noise"
     assert _ranked(2.10, 2.200, 2.0) == CLASSIC
     assert _ranked(1.99, 1.800, 2.0, noise=0.1) == LEARNED, "the formula is no better than noise"
+    assert _ranked(1.9999, 1.9999, 2.0) == CLASSIC, "nothing to speak of"
 
 
 class Own(mb.Prior):

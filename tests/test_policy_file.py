@@ -102,6 +102,9 @@ def change(content, keys, value):
         (["policy", "start", "sum"], None, "needs plays, sum"),
         (["policy", "surprise"], 1, "surprise"),
         (["learned", "horizon"], "long", "horizon"),
+        (["learned", "horizon"], -5, "horizon must be at least 1"),
+        (["learned", "support"], [1, 0], "below the largest"),
+        (["policy", "weights", "v2"], 10**400, "finite"),
     ],
 )
 def test_damage_is_named(written, keys, value, word):

@@ -107,7 +107,7 @@ def test_a_learned_policy_brings_its_horizon_and_its_rewards(tmp_path):
     mb.learn("r + a/n", mb.Bernoulli(arms=2), 30, generations=1, measured=False, out=path)
     log = make_log(3000)
     assert mb.replay(log, ["ucb1", str(path)]).horizon == 30
-    with pytest.raises(mb.InputError, match=r"play \d+: .* 0 and 1"):
+    with pytest.raises(mb.InputError, match=r"play \d+: .* 0 or 1, not 0.5"):
         mb.replay([(arm, 0.5 * reward) for arm, reward in log], str(path))
     # Others take what comes.
     mb.replay([(arm, 7 * reward - 2) for arm, reward in log], "ucb1", horizon=30)
@@ -174,8 +174,12 @@ def test_what_else_is_refused(tmp_path):
         assert word in done.stderr
     with pytest.raises(mb.InputError, match="no policy"):
         mb.replay(make_log(50), [], horizon=5)
-    with pytest.raises(mb.InputError, match="pairs"):
-        mb.replay([1, 2], "ucb1", horizon=5)
+    for log in ([1, 2], None, [([], 1), ([], 0)]):
+        with pytest.raises(mb.InputError, match=r"pairs|an arm is called"):
+            mb.replay(log, "ucb1", horizon=5)
+    with pytest.raises(mb.InputError, match="a policy is"):
+        mb.replay(make_log(50), None, horizon=5)
+    mb.replay(make_log(200), "ucb1", horizon=5, seed=2**63 - 1)
 
 
 def test_two_columns_need_no_titles(tmp_path):

@@ -22,7 +22,7 @@ import numpy as np
 from .errors import InputError
 from .play import ArmName, check_arm
 from .policies import Policy, policy
-from .settings import check_horizon, check_seed, check_whole, is_number, read_number
+from .settings import check_horizon, check_seed, is_number, read_number
 
 __all__ = ["Log", "Replay", "Replayed", "read_log", "replay"]
 
@@ -116,7 +116,7 @@ class Replay:
                     "95 % interval": "-"
                     if item.interval is None
                     else f"{item.interval[0]:.5g} to {item.interval[1]:.5g}",
-                    "a play": f"{item.reward / self.horizon:.4f}"
+                    "a play": f"{item.reward / self.horizon:.4g}"
                     if item.reward is not None
                     else "-",
                     "episodes": str(item.episodes),
@@ -129,7 +129,7 @@ class Replay:
                     "policy": name,
                     "reward": f"{each * self.horizon:.5g}",
                     "95 % interval": "",
-                    "a play": f"{each:.4f}",
+                    "a play": f"{each:.4g}",
                     "episodes": "",
                 }
             )
@@ -167,8 +167,8 @@ def _read_rows(path: Path, rows: Any) -> Log:
                 continue
             if len(cells) != 2 or not is_number(cells[1]):
                 raise InputError(
-                    f"{where}: a log has the columns arm and reward, in the first line by name; "
-                    f"here are: {', '.join(cells)[:200]}"
+                    f"{where}: a log has the columns arm and reward, in the first line by name and with "
+                    f"commas between; here are: {', '.join(cells)[:200]}"
                 )
             columns = 0, 1
         if len(cells) <= max(columns):
@@ -188,6 +188,8 @@ def _read(log: str | Path | Log | Iterable[tuple[ArmName, float]]) -> Log:
         return log
     if isinstance(log, (str, Path)):
         return read_log(log)
+    if not isinstance(log, Iterable):
+        raise InputError(f"a log is a CSV file, or pairs (arm, reward), not {log!r}")
     pairs = list(log)
     if not pairs or any(not isinstance(pair, (tuple, list)) or len(pair) != 2 for pair in pairs):
         raise InputError("a log is a CSV file, or pairs (arm, reward), at least one")
@@ -219,7 +221,13 @@ def replay(
     ('ucb1-tuned', 19)
     """
     known = _read(log)
-    given = [policies] if isinstance(policies, (str, Path, Policy)) else list(policies)
+    given: list[str | Path | Policy]
+    if isinstance(policies, (str, Path, Policy)):
+        given = [policies]
+    elif isinstance(policies, Iterable):
+        given = list(policies)
+    else:
+        raise InputError(f"a policy is a text or a Policy, not {policies!r}")
     if not given:
         raise InputError("there is no policy to replay; give one or more")
     made = [policy(item) for item in given]
@@ -291,7 +299,7 @@ def _replay_one(
     while True:
         player = item.player(
             arms,
-            seed=check_whole(seed + len(totals), "the seed", 0, most=2**63 - 1),
+            seed=seed + len(totals),
             horizon=horizon,
             rewards=None if item.learned is not None else range_of,
         )
@@ -306,8 +314,13 @@ def _replay_one(
             reward = log.rewards[at - 1]
             try:
                 player.update(arm, reward)
-            except InputError as error:
-                raise InputError(f"{log.name}, play {at}: {error}") from None
+            except InputError:
+                allowed = player.rewards
+                kind = "0 or 1" if allowed.binary else f"{allowed.low:g} to {allowed.high:g}"
+                raise InputError(
+                    f"{log.name}, play {at}: {item.name} is for rewards of {kind}, not {reward:g}; scale "
+                    f"the rewards of the log, or choose another policy"
+                ) from None
             total += reward
         else:
             totals.append(total)

@@ -112,7 +112,11 @@ def advise(
     )
     advice = replace(advice, notes=tuple(_notes(advice, prior, desk)))
     if target is not None and advice.recommended.file is not None:
-        advice.recommended.file.write(target)
+        try:
+            advice.recommended.file.write(target)
+        except InputError as error:
+            # The advice is worth a minute; it is not lost with the file.
+            return replace(advice, notes=(*advice.notes, f"The policy was not written: {error}."))
         advice = replace(advice, written=target)
     return advice
 

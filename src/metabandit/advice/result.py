@@ -18,6 +18,8 @@ from ..tables import text_table
 CLASSIC, REFERENCE, FORMULA, LEARNED = "classic", "reference", "formula", "learned"
 # A formula may have this much more regret than the learned policy and still be what is recommended.
 _WORTH_IT = 0.01
+# Less than this share is nothing, even where it is exact.
+_SOMETHING = 0.001
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ def recommend(candidates: Sequence[Candidate], comparison: Comparison) -> int:
     classic = best_classic(candidates, comparison)
     formula, learned = roles.index(FORMULA), roles.index(LEARNED)
 
-    def beats(first: int, second: int, least: float = 0.0) -> bool:
+    def beats(first: int, second: int, least: float = _SOMETHING) -> bool:
         difference = comparison.difference(second, first)
         enough = difference.mean > least * comparison[second].mean_regret
         return difference.significant and enough

@@ -24,7 +24,8 @@ LANGUAGE = Language(
 _INDENT = "  "
 
 _TIES = """\
-  const best = Math.max(...values);
+  let best = -Infinity;
+  for (const value of values) if (value > best) best = value;
   const least = best - 1e-9 * Math.abs(best);
   const tied = [];
   for (let arm = 0; arm < arms; arm++) {

@@ -75,7 +75,10 @@ def _counts(program: Program) -> list[str]:
     ]
     values = [*(f"  {row}," for row in rows[:-1]), f"  {rows[-1]}"]
     select = ["SELECT arm, plays, plays + pseudo_plays AS n, total + pseudo_total AS total,"]
-    select += ["  squares + pseudo_squares AS squares", "FROM arms JOIN pseudo ON arm = pseudo_arm"]
+    select += [
+        "  squares + pseudo_squares AS squares",
+        "FROM arms LEFT JOIN pseudo ON arm = pseudo_arm",
+    ]
     names = "pseudo(pseudo_arm, pseudo_plays, pseudo_total, pseudo_squares)"
     return [_table(names, ["VALUES", *values]), _table("counts", select)]
 
@@ -116,6 +119,7 @@ def write(program: Program) -> str:
         "A query over a table arms(arm, plays, total, squares): the number of each arm, from 0,",
         "its plays, the sum of its rewards and the sum of their squares. The first row is the",
         "arm to play." + (" Arms without plays come first." if program.counts is None else ""),
+        *([] if program.arms is None else [f"The arms must be 0 to {program.arms - 1}."]),
         f"For SQLite 3.35 or later; the functions used are {', '.join(used)}. Elsewhere min",
         "and max of two numbers may be called least and greatest. Division by zero and ln of",
         "what is not positive are NULL in SQLite, where other languages have infinity or nan; an",

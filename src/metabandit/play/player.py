@@ -49,8 +49,9 @@ def read_arms(arms: object) -> tuple[ArmName, ...]:
     """The names of arms: texts or whole numbers, all different; a number of arms stands for 0, 1, ..."""
     if isinstance(arms, int) and not isinstance(arms, bool):
         return tuple(range(check_whole(arms, "the number of arms", 1, most=1_000_000)))
-    if isinstance(arms, (str, bytes)) or not isinstance(arms, Iterable):
-        raise InputError(f"arms are a list of names, or how many there are; not {arms!r}")
+    unordered = isinstance(arms, (set, frozenset))
+    if isinstance(arms, (str, bytes)) or unordered or not isinstance(arms, Iterable):
+        raise InputError(f"arms are a list of names, in order, or how many there are; not {arms!r}")
     names = tuple(check_arm(arm) for arm in arms)
     if not names:
         raise InputError("there must be at least one arm; arms is empty")
@@ -145,6 +146,8 @@ class Player:
 
     def update_many(self, rewards: Iterable[tuple[ArmName, float]]) -> None:
         """Count many rewards, pairs (arm, reward): all of them, or none if one is refused."""
+        if not isinstance(rewards, Iterable):
+            raise InputError(f"rewards are pairs (arm, reward), not {rewards!r}")
         given = list(rewards)  # whoever makes them may want to select meanwhile
         with self._lock:
             pairs = []

@@ -11,7 +11,9 @@ from ..data import read_data, write_data
 from ..errors import InputError
 from ..expressions import HIGHEST_DEGREE, names, parse
 from ..files import check_new, read_text, written
+from ..play import Rewards
 from ..play.player import FORMAT as PLAYER_FORMAT
+from ..settings import check_horizon
 from .base import IndexPolicy, Policy
 from .power import FIRST_VALUES, feature, power_tree, powers, weight_names
 from .registry import CATALOGUE
@@ -196,6 +198,11 @@ class Origin:
     family: str | None = None
     support: tuple[float | None, float | None] | None = None
     versions: dict[str, str]
+
+    def __post_init__(self) -> None:
+        check_horizon(self.horizon)
+        if self.support is not None:
+            Rewards.read(self.support)
 
 
 def rewards_of(prior: Prior) -> dict[str, Any]:
