@@ -551,14 +551,14 @@ def test_nothing_else_is_overwritten_or_read(tmp_path):
     with pytest.raises(mb.InputError, match="is no player's file"):
         mb.load_player(path)
     journal = tmp_path / "notes.jsonl"
-    journal.write_text("hello\n", "utf-8")
-    for opened in (
-        partial(mb.load_player, journal),
-        partial(mb.policy("ucb1").player, 2, journal=journal),
-    ):
-        with pytest.raises(mb.InputError, match="no journal of a player"):
-            opened()
-    assert journal.read_text("utf-8") == "hello\n"
+    for content in ("hello\n", "hello", "{}\n{}", '{"format"'):
+        journal.write_text(content, "utf-8")
+        with pytest.raises(mb.InputError, match=r"no journal|is no player's file|no whole line"):
+            mb.load_player(journal)
+        if content != '{"format"':  # which may be the beginning of a journal
+            with pytest.raises(mb.InputError, match=r"no journal|is no player's file"):
+                mb.policy("ucb1").player(2, journal=journal)
+        assert journal.read_text("utf-8") == content
     with pytest.raises(mb.InputError, match="does not exist"):
         mb.load_player(tmp_path / "none.json")
 

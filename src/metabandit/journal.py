@@ -42,8 +42,9 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        # The bytes that count, where the file may have more.
+        # The bytes that count, where the file may have more: half a line, or one that was not confirmed.
         self.length: int | None = None
+        self.unconfirmed = False
         self.process = os.getpid()
         self.file = self._open(path)
         try:
@@ -88,12 +89,12 @@ class Journal:
             if self.length is not None:
                 # Only now that the file is known to be ours is half a line dropped.
                 self.file.truncate(self.length)
-                self.length = None
+                self.length, self.unconfirmed = None, False
             before = os.fstat(self.file.fileno()).st_size
             _write(self.file, content, sync=sync)
         except BaseException as error:
-            # What was written, in part or unconfirmed, goes before the next line, or at the end.
-            self.length = before
+            # What was written is dropped before the next line, or at the end.
+            self.length, self.unconfirmed = before, before is not None
             if isinstance(error, OSError):
                 raise InputError(f"{self.path} cannot be written: {error.strerror}") from None
             raise
@@ -106,6 +107,7 @@ class Journal:
         aside = aside_of(path)
         aside.unlink(missing_ok=True)
         old, file = self.file, self._open(aside)
+        interrupted: BaseException | None = None
         try:
             keep_mode(path, file.fileno())
             _write(file, lines)
@@ -117,9 +119,12 @@ class Journal:
                 if isinstance(error, OSError):
                     raise InputError(f"{path} cannot be written: {error.strerror}") from None
                 raise
-        self.file, self.length = file, None
+            interrupted = error  # too late: the new file is in place
+        self.file, self.length, self.unconfirmed = file, None, False
         old.close()
         sync_folder(path)
+        if interrupted is not None:
+            raise interrupted
 
     def _check(self) -> None:
         if self.file.closed:
@@ -137,7 +142,7 @@ class Journal:
 
     def close(self) -> None:
         """Let others write."""
-        if not self.file.closed and self.length is not None and os.getpid() == self.process:
+        if self.unconfirmed and not self.file.closed and os.getpid() == self.process:
             with suppress(OSError):
                 self.file.truncate(self.length)
         self.file.close()
