@@ -12,9 +12,10 @@ BIN := .venv/bin
 	$(BIN)/pip install --quiet --editable .
 	touch $@
 
-.venv/dev: .venv/run
+# In one go: this has what .venv/run has.
+.venv/dev: .venv/made pyproject.toml
 	$(BIN)/pip install --quiet --editable '.[dev]'
-	touch $@
+	touch .venv/run $@
 
 .venv/bench: .venv/run
 	$(BIN)/pip install --quiet --editable '.[bench]'

@@ -538,7 +538,7 @@ def test_search_finds_and_measures(tmp_path):
 
 
 def test_search_plays_other_priors_too():
-    found = mb.search(mb.TruncatedGaussian(arms=3), 20, length=4, top=5)
+    found = mb.search(mb.TruncatedGaussian(arms=3), 20, length=4, top=5, effort=0.2)
     assert found.strategy == "halving"
     assert found.file.policy.start.kind == "each-once"
     assert not found.entries[0].exact
