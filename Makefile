@@ -34,7 +34,9 @@ lint: .venv/dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Compiled modules first: the tests start hundreds of processes, which may not be allowed to keep them.
 test: lint
+	$(BIN)/python -m compileall -qq -j 0 src
 	$(BIN)/pytest -n 2 --dist loadfile
 
 # Speed against peers, in one run on one thread; then that of exact evaluation, and of live play.

@@ -114,8 +114,8 @@ def test_other_policies_are_those_of_fractions(arms, means):
 def test_ucb1_normal_beyond_its_forced_plays():
     """With few arms its index is first read after some sixty plays: compare with the simulator."""
     prior = mb.Bernoulli()
-    result = mb.evaluate("ucb1-normal", prior, 150, episodes=200_000, seed=1, floor=False)[0]
-    assert abs(regret("ucb1-normal", prior, 150) - result.mean_regret) < 3 * result.standard_error
+    result = mb.evaluate("ucb1-normal", prior, 300, episodes=200_000, seed=1, floor=False)[0]
+    assert abs(regret("ucb1-normal", prior, 300) - result.mean_regret) < 3 * result.standard_error
 
 
 @pytest.mark.parametrize("text", ["ucb1", "thompson", "eps_n-greedy", "s - r"])

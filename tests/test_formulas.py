@@ -55,9 +55,8 @@ def test_the_papers_grammar_has_the_papers_number_of_formulas():
     assert sum(counts) == 33_553_773
 
 
-@pytest.mark.parametrize(
-    ("grammar", "longest", "tolerance"), [(mb.Grammar(), 4, 1e-12), (SMALL, 5, 0.0)]
-)
+@pytest.mark.parametrize(("grammar", "longest"), [(mb.Grammar(), 4), (SMALL, 5)])
+@pytest.mark.parametrize("tolerance", [0.0, 1e-12])
 def test_enumeration_agrees_with_brute_force(grammar, longest, tolerance):
     sample = mb.general_sample(groups=24, arms=3, seed=5)
     found = mb.make_classes(longest, grammar=grammar, sample=sample, tolerance=tolerance, threads=2)
@@ -539,7 +538,7 @@ def test_search_finds_and_measures(tmp_path):
 
 
 def test_search_plays_other_priors_too():
-    found = mb.search(mb.TruncatedGaussian(arms=3), 20, length=3, top=5, effort=0.2)
+    found = mb.search(mb.TruncatedGaussian(arms=3), 20, length=4, top=5)
     assert found.strategy == "halving"
     assert found.file.policy.start.kind == "each-once"
     assert not found.entries[0].exact

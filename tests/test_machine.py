@@ -170,7 +170,7 @@ def check_machine(tree, seed, count=19):
     return int(sure.sum())
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=300)
 @given(trees(DIGITS | st.floats(0.001, 100)), st.integers(0, 2**32))
 @example(parse("1/(r - r)"), 1)
 @example(parse("max(ln(r - 9), 1)"), 1)
