@@ -3,6 +3,7 @@
 import json
 import math
 from collections import Counter, defaultdict
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metabandit as mb
+from metabandit.crew import Crew
 from metabandit.evaluation import montecarlo
 from metabandit.evaluation.batch import Batch
 from metabandit.expressions import length, parse, text
@@ -39,7 +41,7 @@ def five():
 def batch(formulas, horizon, start="each-once", prior=TWO, threads=2):
     trees = [parse(item) for item in formulas]
     compiled = [compile_expression(tree) for tree in trees]
-    return Batch(compiled, prior, horizon, Start.read(start).resolve(prior), threads)
+    return Batch.of(compiled, prior, horizon, Start.read(start).resolve(prior), Crew(threads))
 
 
 def regret_objective():
@@ -373,9 +375,12 @@ def test_a_policy_without_a_finite_index_has_infinite_regret():
 def test_a_batch_plays_as_single_policies_do(prior):
     made = [mb.policy(item) for item in SOME]
     wanted = montecarlo.play_population(
+        partial(montecarlo.Population, prior, 20, runs=3),
         [(item, item.plan(prior, 20)) for item in made],
-        prior, 20, problems=70, runs=3, seed=11, threads=1,
-    )  # fmt: skip
+        [0, 70],
+        seed=11,
+        crew=Crew(1),
+    )
     episodes = batch(SOME, 20, prior=prior).simulation(runs=3, seed=11)
     assert (episodes.play(np.arange(len(SOME)), 0, 70) == wanted).all()
     assert (episodes.play(np.arange(len(SOME)), 30, 50) == wanted[:, 30:50]).all()
@@ -405,7 +410,7 @@ def finished(way):
 @pytest.mark.parametrize("start", ["each-once", "prior-counts"])
 def test_the_exact_search_finds_the_best_of_all(five, start):
     begin = Start.read(start).resolve(TWO)
-    many = Batch(five.compile(), TWO, 30, begin, 2)
+    many = Batch.of(five.compile(), TWO, 30, begin, Crew(2))
     whole, _, _ = many.evaluate(np.arange(many.count), points=[30])
     way = finished(Exact(many, five.lengths, regret_objective(), None, top=10, seed=0))
     found = way.found()
@@ -418,7 +423,7 @@ def test_the_exact_search_finds_the_best_of_all(five, start):
 
 
 def test_halving_comes_close_to_the_best(five):
-    many = Batch(five.compile(), TWO, 30, Start.read("prior-counts").resolve(TWO), 2)
+    many = Batch.of(five.compile(), TWO, 30, Start.read("prior-counts").resolve(TWO), Crew(2))
     whole, _, _ = many.evaluate(np.arange(many.count), points=[30])
     way = finished(Halving(many, five.lengths, regret_objective(), None, top=10, seed=3))
     assert whole[way.found()].min() == pytest.approx(whole.min(), rel=0.005)
@@ -431,7 +436,7 @@ def test_halving_comes_close_to_the_best(five):
 def test_a_short_ranking_by_halving_has_no_gaps(five):
     """Classes that play alike must not crowd out the next best."""
     begin = Start.read("prior-counts").resolve(TWO)
-    many = Batch(five.compile(), TWO, 15, begin, 2)
+    many = Batch.of(five.compile(), TWO, 15, begin, Crew(2))
     whole, _, choices = many.evaluate(np.arange(many.count), points=[15], with_choices=True)
     best = []
     for place in np.argsort(whole):
@@ -473,7 +478,7 @@ def test_a_search_goes_on_from_its_state(five, kind, monkeypatch):
     monkeypatch.setattr(Exact, "_CHUNK", 100)
 
     def make(threads):
-        many = Batch(five.compile(), TWO, 25, Start.read("each-once"), threads)
+        many = Batch.of(five.compile(), TWO, 25, Start.read("each-once"), Crew(threads))
         options = {"pulls": 500_000} if kind is Ucb1Tuned else {}
         return kind(many, five.lengths, regret_objective(), None, top=5, seed=2, **options)
 

@@ -2,11 +2,13 @@
 
 import json
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 
 import metabandit as mb
+from metabandit.crew import Crew
 from metabandit.errors import IndexFault
 from metabandit.evaluation import exact, montecarlo
 from metabandit.kernels import posterior
@@ -144,11 +146,19 @@ def test_expected_regret_given_the_plays(horizon, alpha, beta):
 def test_expected_regret_has_the_mean_of_regret_and_less_noise():
     policies = [mb.policy("r + 1/n", start="prior-counts"), mb.policy("ucb1-tuned")]
     plans = [(item, item.plan(TWO, 100)) for item in policies]
-    options = {"problems": 40_000, "runs": 1, "seed": 3, "threads": 2}
-    plain = montecarlo.play_population(plans, TWO, 100, **options)
-    expected = montecarlo.play_population(plans, TWO, 100, **options, posterior=True)
+    problems = 40_000
+    plain, expected = (
+        montecarlo.play_population(
+            partial(montecarlo.Population, TWO, 100, posterior=posterior),
+            plans,
+            [0, problems],
+            seed=3,
+            crew=Crew(2),
+        )
+        for posterior in (False, True)
+    )
     truth = [item.mean_regret for item in mb.evaluate(policies, TWO, 100, method="exact")]
-    error = expected.std(axis=1) / math.sqrt(options["problems"])
+    error = expected.std(axis=1) / math.sqrt(problems)
     assert (np.abs(expected.mean(axis=1) - truth) < 4 * error + 1e-3).all()
     assert (np.diff(expected, axis=0).var() < 0.4 * np.diff(plain, axis=0).var()).all()
 
@@ -351,7 +361,7 @@ def test_judges_agree_whether_exact_or_simulated(text):
             reference=reference,
             method=method,
             seed=3,
-            threads=2,
+            crew=Crew(2),
         )
 
     exactly = judge(problems, method).judge(candidates, 0)
@@ -373,20 +383,22 @@ def test_exact_judges_are_evaluate():
     plans = [(item, item.plan(TWO, 20)) for item in candidates]
     expected = mb.evaluate(candidates, TWO, 20, method="exact")
     for simple, name in ((False, "mean_regret"), (True, "simple_regret")):
-        found = exact.evaluate_population(plans, TWO, 20, simple=simple, threads=2)
+        found = exact.evaluate_population(plans, TWO, 20, simple=simple, crew=Crew(2))
         assert [float(item[0]) for item in found] == pytest.approx(
             [getattr(item, name) for item in expected], abs=1e-12
         )
     broken = mb.policy("r + ln(r - 0.5)")
     fault = exact.evaluate_population(
-        [(broken, broken.plan(TWO, 20))], TWO, 20, simple=False, threads=1
+        [(broken, broken.plan(TWO, 20))], TWO, 20, simple=False, crew=Crew(1)
     )
     assert isinstance(fault[0], IndexFault)
 
 
 def test_more_problems_are_drawn_when_noise_hides_the_differences():
     objective = read_objective("regret", reference=None)
-    judge = judges.Judge(objective, TWO, 20, reference=None, method="simulated", seed=1, threads=1)
+    judge = judges.Judge(
+        objective, TWO, 20, reference=None, method="simulated", seed=1, crew=Crew(1)
+    )
     before = judge.problems
     clear = judges.Judgement(np.array([1.0, 2.0, 3.0, 4.0]), 0.01, before, 1, 0.0)
     judge.adapt(clear)
@@ -459,7 +471,7 @@ def test_the_papers_protocol():
         reference=None,
         method="simulated",
         seed=8,
-        threads=1,
+        crew=Crew(1),
         training=judges.Training(),
     )
     candidate = space.policy(np.array([-0.77]))

@@ -28,7 +28,7 @@ PRIORS = {
 
 def simulated_regret(policy, prior, horizon, episodes, seed):
     """Regret after every play of every episode, as the kernel computes it, and the problems."""
-    plans = [(policy, policy.plan(prior, horizon))]
+    plans = [(policy.name, policy.plan(prior, horizon))]
     simulation = _Simulation(
         plans, prior, horizon, runs=1, seed=seed, checkpoints=range(1, horizon + 1), lanes=64
     )

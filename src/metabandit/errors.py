@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 
 class InputError(ValueError):
@@ -25,6 +26,23 @@ class IndexFault(InputError):
             f"at t={t:g}; an index must be a finite number wherever play can lead, so guard "
             f"divisions and logarithms, as in 1/max(s, 0.01) or ln(max(t, 1)), or begin with more plays"
         )
+        self._given = policy, tuple(state), uses_s
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # An exception is else copied from its message alone; this one comes from other processes, too.
+        return _index_fault, self._given
+
+
+def _index_fault(policy: str, state: Sequence[float], uses_s: bool) -> IndexFault:
+    return IndexFault(policy, state, uses_s=uses_s)
+
+
+class WorkerError(RuntimeError):
+    """Other processes that cannot do the work that was handed to them, or not in the same way.
+
+    What was finished is kept, as after Ctrl-C. The command line prints the message and ends with exit
+    code 1.
+    """
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -74,7 +74,15 @@ def advise(
     >>> advice.recommended.role
     'formula'
     """
-    aim = make_aim(prior, horizon, objective="regret", reference=None, seed=seed, threads=threads)
+    aim = make_aim(
+        prior,
+        horizon,
+        objective="regret",
+        reference=None,
+        seed=seed,
+        threads=threads,
+        executor=None,
+    )
     effort = check_effort(effort)
     target = None if out is None else check_target(out, force=force)
     if target is None and force:
@@ -236,7 +244,7 @@ def _learned(desk: Desk) -> Candidate:
         seed=stream(aim.seed, 8),
         effort=effort,
         episodes=int(min(3000, max(200, fitting))),
-        threads=aim.threads,
+        threads=aim.crew.threads,
         measured=False,
         progress=told,
     )

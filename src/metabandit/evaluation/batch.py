@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..crew import Crew, Piece
 from ..expressions.compile import Compiled
 from ..families import Array
 from ..policies import IndexPolicy, Plan, Policy, Start
 from ..priors import Bernoulli, Prior
-from .montecarlo import MOST_LANES, _Simulation, play_population
+from . import exact
+from .montecarlo import MOST_LANES, Population, _Simulation, play_population, work_seconds
 from .propagation import TwoArms
 from .threads import in_threads
 
@@ -30,21 +33,25 @@ _EPISODES = 16_384
 
 
 class Batch:
-    """Index policies that play one prior and horizon from the same start."""
+    """Index policies that play one prior and horizon from the same start.
 
-    def __init__(
-        self, compiled: Sequence[Compiled], prior: Prior, horizon: int, start: Start, threads: int
-    ) -> None:
+    programs: as kernels.batch.pack gives them
+    """
+
+    def __init__(self, programs: Any, prior: Prior, horizon: int, start: Start, crew: Crew) -> None:
         from ..kernels import batch
 
         self.kernel = batch
         self.prior = prior
         self.horizon = horizon
-        self.threads = threads
-        self.programs = batch.pack(compiled)
-        self.count = len(compiled)
+        self.crew = crew
+        self.programs = programs
+        self.count = len(programs.registers)
+        # What workers make and keep.
+        self.remote = partial(Remote, prior, horizon, start)
         # A policy that stands for all: the one that needs most room.
-        largest = compiled[int(np.argmax(self.programs.registers))]
+        code = batch.unpack(programs, int(np.argmax(programs.registers)))
+        largest = Compiled(**code._asdict(), parameters=())
         self.example = IndexPolicy("r", start=start)
         plan = self.example.plan(prior, horizon)
         self.plan = Plan(
@@ -52,6 +59,32 @@ class Batch:
         )
         self.scalars = int(np.diff(self.programs.scalar_ends).max())
         self.local = threading.local()
+
+    @classmethod
+    def of(
+        cls, compiled: Sequence[Compiled], prior: Prior, horizon: int, start: Start, crew: Crew
+    ) -> Batch:
+        """The batch of compiled expressions."""
+        from ..kernels import batch
+
+        return cls(batch.pack(compiled), prior, horizon, start, crew)
+
+    def hand_out(
+        self, method: str, which: Ints, seconds: float, *each: Any, **common: Any
+    ) -> list[Any]:
+        """What workers give for policies, in runs of them; `each` has one row a policy."""
+        pieces = [
+            Piece(
+                (
+                    self.kernel.take(self.programs, which[first:last]),
+                    *(None if item is None else item[first:last] for item in each),
+                    common,
+                ),
+                seconds * (last - first) / len(which),
+            )
+            for first, last in self.crew.cut(len(which), seconds, method)
+        ]
+        return list(self.crew.do(self.remote, method, pieces))
 
     # Exactly -----------------------------------------------------------------------------------
 
@@ -99,6 +132,13 @@ class Batch:
         """
         count = len(which)
         limits = np.full(count, np.inf) if limits is None else limits
+        seconds = count * exact.cost(self.prior, points[-1])
+        if self.crew.worth(seconds, "regret"):
+            found = self.hand_out(
+                "regret", which, seconds, limits, points=points, with_choices=with_choices
+            )
+            first, second, third = map(np.concatenate, zip(*found, strict=True))
+            return first, second, third
         regret = np.empty(count)
         reached = np.empty(count, np.int64)
         choices = np.empty(count if with_choices else 0, np.uint64)
@@ -121,7 +161,7 @@ class Batch:
                 choices[part] if with_choices else choices,
             )
 
-        in_threads(work, range(0, count, _SHARE), self.threads)
+        in_threads(work, range(0, count, _SHARE), self.crew.threads)
         return regret, reached, choices
 
     # On episodes -------------------------------------------------------------------------------
@@ -138,8 +178,9 @@ class Episodes:
         self.batch = batch
         self.runs = runs
         self.seed = seed
+        self._numbers = {"runs": runs, "seed": seed}
         self.common = _Simulation(
-            [(batch.example, batch.plan)],
+            [(batch.example.name, batch.plan)],
             batch.prior,
             batch.horizon,
             runs=runs,
@@ -149,8 +190,38 @@ class Episodes:
         )
         self.turns: dict[tuple[int, int], Any] = {}
 
+    def _seconds(self, policies: int, problems: int) -> float:
+        """What it takes policies to play so many problems, about."""
+        batch = self.batch
+        return policies * work_seconds(batch.prior, batch.horizon, problems * self.runs)
+
+    def moments(
+        self, which: Ints, first: int, last: int, *, simple: bool = False
+    ) -> tuple[Array, Array]:
+        """The sum of each policy's regret over problems, and the standard error of its mean."""
+        seconds = self._seconds(len(which), last - first)
+        if self.batch.crew.worth(seconds, "moments"):
+            found = self.batch.hand_out(
+                "moments", which, seconds, **self._numbers, first=first, last=last, simple=simple
+            )
+            sums, errors = map(np.concatenate, zip(*found, strict=True))
+            return sums, errors
+        regret = self._here(which, first, last, simple)
+        with np.errstate(invalid="ignore"):
+            spread = regret.std(axis=1, ddof=1) if last - first > 1 else np.zeros(len(which))
+            return regret.sum(axis=1), spread / np.sqrt(last - first)
+
     def play(self, which: Ints, first: int, last: int, *, simple: bool = False) -> Array:
         """Regret of policies on the problems first, ..., last - 1, [policy, problem]."""
+        seconds = self._seconds(len(which), last - first)
+        if self.batch.crew.worth(seconds, "play"):
+            found = self.batch.hand_out(
+                "play", which, seconds, **self._numbers, first=first, last=last, simple=simple
+            )
+            return np.concatenate(found)
+        return self._here(which, first, last, simple)
+
+    def _here(self, which: Ints, first: int, last: int, simple: bool) -> Array:
         out = np.empty((len(which), last - first))
         # In parts, so that the regret of each single run needs little room.
         step = max(1, _EPISODES // self.runs)
@@ -166,14 +237,13 @@ class Episodes:
 
     def play_other(self, policy: Policy, problems: int) -> Array:
         """Regret of any policy on the problems 0, ..., problems - 1, with the same luck."""
+        batch = self.batch
         regret = play_population(
-            [(policy, policy.plan(self.batch.prior, self.batch.horizon))],
-            self.batch.prior,
-            self.batch.horizon,
-            problems=problems,
-            runs=self.runs,
+            partial(Population, batch.prior, batch.horizon, runs=self.runs),
+            [(policy, policy.plan(batch.prior, batch.horizon))],
+            [0, problems],
             seed=self.seed,
-            threads=self.batch.threads,
+            crew=Crew(batch.crew.threads),
         )
         return np.asarray(regret[0])
 
@@ -182,6 +252,12 @@ class Episodes:
 
         Episode j is of problem j mod `training`.
         """
+        seconds = self._seconds(len(which), count)
+        if self.batch.crew.worth(seconds, "play_each"):
+            found = self.batch.hand_out(
+                "play_each", which, seconds, first, **self._numbers, count=count, training=training
+            )
+            return np.concatenate(found)
         if (training, count) not in self.turns:
             problems = self.common.problems(0, training)
             turns = np.arange(training + count) % training
@@ -227,6 +303,39 @@ class Episodes:
             )
             out[part] = each.reshape(len(each), count, self.runs).mean(axis=2)
 
-        threads = batch.threads if len(which) > _SHARE else 1
+        threads = batch.crew.threads if len(which) > _SHARE else 1
         in_threads(work, range(0, len(which), _SHARE), threads)
         return out
+
+
+class Remote:
+    """What a worker does for a batch: the same with some of its policies."""
+
+    def __init__(self, prior: Prior, horizon: int, start: Start) -> None:
+        self.prior = prior
+        self.horizon = horizon
+        self.start = start
+
+    def _batch(self, programs: Any) -> tuple[Batch, Ints]:
+        batch = Batch(programs, self.prior, self.horizon, self.start, Crew(1))
+        return batch, np.arange(batch.count)
+
+    def regret(self, programs: Any, limits: Array, common: dict[str, Any]) -> Any:
+        batch, every = self._batch(programs)
+        return batch.evaluate(every, limits=limits, **common)
+
+    def _episodes(self, programs: Any, common: dict[str, Any]) -> tuple[Episodes, Ints]:
+        batch, every = self._batch(programs)
+        return batch.simulation(runs=common.pop("runs"), seed=common.pop("seed")), every
+
+    def play(self, programs: Any, common: dict[str, Any]) -> Array:
+        episodes, every = self._episodes(programs, common)
+        return episodes.play(every, **common)
+
+    def moments(self, programs: Any, common: dict[str, Any]) -> tuple[Array, Array]:
+        episodes, every = self._episodes(programs, common)
+        return episodes.moments(every, **common)
+
+    def play_each(self, programs: Any, first: Ints, common: dict[str, Any]) -> Array:
+        episodes, every = self._episodes(programs, common)
+        return episodes.play_each(every, first, **common)

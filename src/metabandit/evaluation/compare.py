@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from ..crew import MOST_SENT, make_crew
 from ..errors import InputError, nearest
 from ..policies import Plan, Policy, Progress, Start, policy
 from ..policies.optimum import Optimum, check_solvable, has_optimum, optimal, optimum_seconds
 from ..priors import Prior, check_prior
-from ..settings import check_horizon, check_seed, check_threads, check_whole
+from ..settings import check_horizon, check_seed, check_whole
 from . import exact, montecarlo
 from .results import EXACT, MONTE_CARLO, Comparison
 
@@ -91,6 +93,7 @@ def evaluate(
     floor: bool | None = None,
     checkpoints: Sequence[int] | None = None,
     threads: int | None = None,
+    executor: Executor | None = None,
     lanes: int = montecarlo.MOST_LANES,
     luck: int | None = None,
     keep_plays: bool = False,
@@ -110,6 +113,7 @@ def evaluate(
     floor: whether to add what the Bayes-optimal policy has; by default where that is quick
     checkpoints: numbers of plays at which the regret curve is taken; spread evenly by default
     threads: all cores by default
+    executor: hands pieces of the work to other processes (docs/cluster.md); changes no result
     luck: the seed of the rewards, if the same problems are to be played with other luck
     keep_plays: whether a simulation keeps how often each arm of each problem was played
     lanes: episodes that are simulated in step, a multiple of 64 up to 512; changes no result
@@ -139,7 +143,7 @@ def evaluate(
         episodes = max(_EPISODES // runs, 1) * runs
     episodes = check_whole(episodes, "the number of episodes", 1)
     seed = check_seed(seed)
-    threads = check_threads(threads)
+    crew = make_crew(threads, executor)
     luck = seed if luck is None else check_seed(luck, "the seed of the luck")
     if episodes % runs:
         raise InputError(
@@ -157,13 +161,18 @@ def evaluate(
     for item in made:
         item.prepare(prior, horizon, progress)
     plans = [(item, item.plan(prior, horizon)) for item in made]
+    large = [item.name for item, plan in plans if plan.size > MOST_SENT]
+    if large and executor is not None:
+        crew = make_crew(threads)
+        if announce is not None:
+            announce(f"the table of {large[0]} is too large to be sent: all play in this process")
     method = _pick_method(method, plans, prior, horizon, asked=asked)
 
     if method == EXACT:
         if announce is not None:
             exact.announce_compilation(prior.arms, announce)
         evaluations = exact.evaluate_exactly(
-            plans, prior, horizon, checkpoints=points, threads=threads, progress=progress
+            plans, prior, horizon, checkpoints=points, crew=crew, progress=progress
         )
         covariance = np.zeros((len(made), len(made)))
         episodes = 0
@@ -178,7 +187,7 @@ def evaluate(
             runs=runs,
             seed=seed,
             checkpoints=points,
-            threads=threads,
+            crew=crew,
             lanes=lanes,
             luck=luck,
             keep_plays=keep_plays,
@@ -195,7 +204,7 @@ def evaluate(
         seed=seed,
         start=str(Start.read(start)),
         covariance=covariance,
-        floor=find_floor(prior, horizon, floor, threads=threads, progress=progress),
+        floor=find_floor(prior, horizon, floor, threads=crew.threads, progress=progress),
     )
 
 

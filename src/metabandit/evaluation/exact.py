@@ -12,11 +12,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..crew import Crew, Piece
 from ..errors import IndexFault
 from ..families import BERNOULLI, Array
 from ..memory import check_memory
@@ -75,23 +77,56 @@ def cost(prior: Prior, horizon: int, problems: int = 0) -> float:
     return states(2, horizon) / 8e8 + problems * horizon**3 / 1e10
 
 
+class Exactly:
+    """Policies that have no obstacle, one after the other: what a piece of work for another process is."""
+
+    def __init__(self, prior: Prior, horizon: int, checkpoints: Sequence[int]) -> None:
+        self.prior = prior
+        self.horizon = horizon
+        self.points = np.array(checkpoints, dtype=np.int64)
+
+    def evaluate(
+        self,
+        name: str,
+        plan: Plan,
+        share: Callable[..., Any] = map,
+        report: Callable[[int, int], None] = lambda before, after: None,
+    ) -> Evaluation:
+        """The evaluation of a policy, without noise."""
+        kind = TwoArms if self.prior.arms == 2 else ThreeArms
+        return _reduce(kind(name, plan, self.prior, self.horizon, share), self.points, report)
+
+
 def evaluate_exactly(
     plans: Sequence[tuple[Policy, Plan]],
     prior: Prior,
     horizon: int,
     *,
     checkpoints: Sequence[int],
-    threads: int,
+    crew: Crew,
     progress: Progress | None,
 ) -> tuple[Evaluation, ...]:
     """The evaluations of policies that have no obstacle, without noise."""
+    make = partial(Exactly, prior, horizon, checkpoints)
+    named = [(policy.name, plan) for policy, plan in plans]
+    each = cost(prior, horizon)
+    # One policy alone is done by the threads of this process together.
+    if len(named) > 1 and crew.worth(len(named) * each, "evaluate"):
+        found = []
+        for number, result in enumerate(
+            crew.do(make, "evaluate", [Piece(item, each) for item in named]), 1
+        ):
+            found.append(result)
+            if progress is not None:
+                progress(number, len(named))
+        return tuple(found)
+    threads = crew.threads
     at_once = min(threads, len(plans)) if horizon <= LONG else 1
     check_memory(
         at_once * slice_bytes(prior.arms, horizon, mirror=all(mirrors(p, prior) for _, p in plans)),
         f"exact evaluation for {prior.arms} arms and {horizon} plays",
         "choose a shorter horizon, or the method monte-carlo",
     )
-    points = np.array(checkpoints, dtype=np.int64)
     total = sum(
         states(prior.arms, horizon) - states(prior.arms, prior.arms if plan.each_once else 0)
         for _, plan in plans
@@ -106,19 +141,16 @@ def evaluate_exactly(
             if progress is not None:
                 progress(done, total)
 
+    tool = make()
     with ThreadPoolExecutor(threads) as pool:
+        share = pool.map if at_once == 1 and threads > 1 else map
 
-        def run(item: tuple[Policy, Plan]) -> Evaluation:
-            policy, plan = item
-            share = pool.map if at_once == 1 and threads > 1 else map
-            propagation = (TwoArms if prior.arms == 2 else ThreeArms)(
-                policy, plan, prior, horizon, share
-            )
-            return _reduce(propagation, points, report)
+        def run(item: tuple[str, Plan]) -> Evaluation:
+            return tool.evaluate(*item, share, report)
 
         if at_once > 1:
-            return tuple(pool.map(run, plans))
-        return tuple(map(run, plans))
+            return tuple(pool.map(run, named))
+        return tuple(map(run, named))
 
 
 def _reduce(
@@ -165,7 +197,7 @@ def _reduce(
     else:
         simple = best - run.recommended()
     return Evaluation(
-        policy=run.policy.name,
+        policy=run.name,
         mean_regret=float(curve[-1]),
         standard_error=0.0,
         simple_regret=simple,
@@ -178,25 +210,35 @@ def _reduce(
     )
 
 
-def evaluate_population(
-    plans: Sequence[tuple[Policy, Plan]],
-    prior: Prior,
-    horizon: int,
-    *,
-    simple: bool,
-    threads: int,
-) -> list[Array | IndexFault]:
-    """The regret of many policies, or their simple regret: on each problem of a table, else its mean
-    alone.
+class Population:
+    """The regret of many policies, or their simple regret: on each problem of a table, else its mean alone.
 
     A policy whose index is not finite somewhere has the fault in its place.
     """
-    best = prior.expected_best() if isinstance(prior, Bernoulli) else 0.0
-    at_once = threads if horizon <= LONG else 1
-    memory = at_once * slice_bytes(prior.arms, horizon, mirror=False)
-    check_memory(memory, f"exact evaluation for {horizon} plays", "choose a shorter horizon")
 
-    def run(item: tuple[Policy, Plan], share: Callable[..., Any] = map) -> Array | IndexFault:
+    def __init__(self, prior: Prior, horizon: int, *, simple: bool = False) -> None:
+        self.prior = prior
+        self.horizon = horizon
+        self.simple = simple
+        self.best = prior.expected_best() if isinstance(prior, Bernoulli) else 0.0
+
+    def exactly(
+        self, plans: Sequence[tuple[str, Plan]], threads: int = 1
+    ) -> list[Array | IndexFault]:
+        """One entry a policy."""
+        at_once = threads if self.horizon <= LONG else 1
+        memory = at_once * slice_bytes(self.prior.arms, self.horizon, mirror=False)
+        what = f"exact evaluation for {self.horizon} plays"
+        check_memory(memory, what, "choose a shorter horizon")
+        if at_once > 1:
+            return in_threads(self._evaluate, plans, threads)
+        with ThreadPoolExecutor(threads) as pool:
+            return [self._evaluate(item, pool.map if threads > 1 else map) for item in plans]
+
+    def _evaluate(
+        self, item: tuple[str, Plan], share: Callable[..., Any] = map
+    ) -> Array | IndexFault:
+        prior, horizon = self.prior, self.horizon
         kind = TwoArms if prior.arms == 2 else ThreeArms
         try:
             way = kind(*item, prior, horizon, share)
@@ -207,13 +249,24 @@ def evaluate_population(
             assert isinstance(way, TwoArms)
             gaps = prior.means.max(axis=1, keepdims=True) - prior.means
             means = prior.means
-            each = way.recommended_on(means) if simple else way.plays_on(means, horizon)
+            each = way.recommended_on(means) if self.simple else way.plays_on(means, horizon)
             return np.asarray((each * gaps).sum(axis=1))
-        if simple:
-            return np.array([best - way.recommended()])
-        return np.array([horizon * best - way.totals(horizon)[0]])
+        if self.simple:
+            return np.array([self.best - way.recommended()])
+        return np.array([horizon * self.best - way.totals(horizon)[0]])
 
-    if at_once > 1:
-        return in_threads(run, plans, threads)
-    with ThreadPoolExecutor(threads) as pool:
-        return [run(item, pool.map if threads > 1 else map) for item in plans]
+
+def evaluate_population(
+    plans: Sequence[tuple[Policy, Plan]], prior: Prior, horizon: int, *, simple: bool, crew: Crew
+) -> list[Array | IndexFault]:
+    """The same, whoever does it."""
+    make = partial(Population, prior, horizon, simple=simple)
+    named = [(policy.name, plan) for policy, plan in plans]
+    each = cost(prior, horizon)
+    if not crew.worth(len(named) * each, "exactly"):
+        return make().exactly(named, crew.threads)
+    pieces = [
+        Piece((named[first:last],), (last - first) * each)
+        for first, last in crew.cut(len(named), len(named) * each, "exactly")
+    ]
+    return [item for part in crew.do(make, "exactly", pieces) for item in part]

@@ -13,11 +13,14 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
+from ..crew import Crew, Piece, split
 from ..errors import IndexFault, InputError
 from ..families import Array
 from ..policies import Plan, Policy, Progress
@@ -38,6 +41,20 @@ _MOST_AT_ONCE = 131_072
 MOST_LANES = 512
 # Per-problem regrets that are kept in all; beyond, only sums are.
 _MOST_KEPT = 100_000_000
+# Plays times arms that a core simulates in a second, about; and those of a policy between two sums.
+_SPEED = 2e8
+_BLOCK_WORK = 2e8
+_MOST_BLOCK = 8192
+
+
+def work_seconds(prior: Prior, horizon: int, episodes: int) -> float:
+    """About how many seconds a core takes to let a policy play so many episodes."""
+    return float(episodes) * horizon * prior.arms / _SPEED
+
+
+def _named(plans: Sequence[tuple[Policy, Plan]]) -> list[tuple[str, Plan]]:
+    """What can be sent to other processes: a policy may hold more than its plan needs."""
+    return [(policy.name, plan) for policy, plan in plans]
 
 
 @dataclass
@@ -48,7 +65,7 @@ class _ChunkResult:
     squares: Array  # the same
     products: Array  # [policy, policy], of regret at the horizon
     plays: Array  # [policy, arm]
-    regret: npt.NDArray[np.float32]  # [policy, problem]
+    regret: npt.NDArray[np.float32] | None  # [policy, problem], if it is kept
     problem_plays: npt.NDArray[np.float32] | None  # [policy, arm, problem]
 
 
@@ -117,7 +134,7 @@ class _Simulation:
 
     def __init__(
         self,
-        plans: Sequence[tuple[Policy, Plan]],
+        plans: Sequence[tuple[str, Plan]],
         prior: Prior,
         horizon: int,
         *,
@@ -127,6 +144,7 @@ class _Simulation:
         lanes: int,
         luck: int | None = None,
         keep_plays: bool = False,
+        keep_regret: bool = True,
     ) -> None:
         from ..kernels import machine, simulate
 
@@ -136,12 +154,13 @@ class _Simulation:
 
             jit.compile_pointers()
         self.kernel = simulate
-        self.policies = [policy for policy, _ in plans]
+        self.names = [name for name, _ in plans]
         self.prior = prior
         self.horizon = horizon
         self.runs = runs
         self.luck = seed if luck is None else luck
         self.keep_plays = keep_plays
+        self.keep_regret = keep_regret
         self.checkpoints = np.array(checkpoints, dtype=np.int64)
         self.lanes = lanes
         self.local = threading.local()
@@ -206,8 +225,7 @@ class _Simulation:
             fault,
         )
         if status != self.kernel.DONE:
-            name = self.policies[position].name
-            self._refuse(status, name, fault.tolist(), uses_s=program.uses_s)
+            self._refuse(status, self.names[position], fault.tolist(), uses_s=program.uses_s)
 
     def _workspace(self, problems: Any, rule: Any, program: Any) -> Any:
         """Room for a simulation; candidates with the same program use it one after the other."""
@@ -236,6 +254,10 @@ class _Simulation:
             kept = self.local.room = np.empty(shape)
         return kept
 
+    def chunks(self, ranges: Sequence[tuple[int, int]]) -> list[_ChunkResult]:
+        """Several, one after the other: a piece of work for another process."""
+        return [self.chunk(*item) for item in ranges]
+
     def chunk(self, first: int, last: int) -> _ChunkResult:
         """Simulate the problems first, ..., last - 1 with every policy."""
         problems = self.problems(first, last)
@@ -263,7 +285,7 @@ class _Simulation:
             # Not a matrix product: the threads of its library would compete with ours.
             np.einsum("pn,qn->pq", last_column, last_column),
             plays,
-            last_column.astype(np.float32),
+            last_column.astype(np.float32) if self.keep_regret else None,
             problem_plays,
         )
 
@@ -289,6 +311,21 @@ def _in_order(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
+def _results(
+    make: Callable[[], _Simulation], chunks: Sequence[tuple[int, int]], seconds: float, crew: Crew
+) -> Iterator[_ChunkResult]:
+    """Results of all chunks in their order, whoever simulates them."""
+    if not crew.worth(seconds, "chunks"):
+        yield from _in_order(make().chunk, chunks, crew.threads)
+        return
+    pieces = [
+        Piece((chunks[first:last],), seconds * (last - first) / len(chunks))
+        for first, last in crew.cut(len(chunks), seconds, "chunks")
+    ]
+    for results in crew.do(make, "chunks", pieces):
+        yield from results
+
+
 def simulate(
     plans: Sequence[tuple[Policy, Plan]],
     prior: Prior,
@@ -298,15 +335,18 @@ def simulate(
     runs: int,
     seed: int,
     checkpoints: Sequence[int],
-    threads: int,
+    crew: Crew,
     lanes: int,
     luck: int | None = None,
     keep_plays: bool = False,
     progress: Progress | None,
 ) -> tuple[tuple[Evaluation, ...], Array]:
     """The evaluations of policies that play the same problems, and the covariance of their regrets."""
-    simulation = _Simulation(
-        plans,
+    problems = episodes // runs
+    kept = problems * len(plans) <= _MOST_KEPT
+    make = partial(
+        _Simulation,
+        _named(plans),
         prior,
         horizon,
         runs=runs,
@@ -315,24 +355,22 @@ def simulate(
         lanes=lanes,
         luck=luck,
         keep_plays=keep_plays,
+        keep_regret=kept,
     )
-    problems = episodes // runs
     # Whole blocks of the most lanes, so that no lane idles.
     blocks = _CHUNK_WORK // (horizon * prior.arms) // MOST_LANES
     size = max(1, min(_MOST_EPISODES, max(1, blocks) * MOST_LANES) // runs)
     chunks = [(first, min(first + size, problems)) for first in range(0, problems, size)]
+    seconds = len(plans) * work_seconds(prior, horizon, episodes)
 
     count = len(plans)
     total = np.zeros((count, len(checkpoints) + 1))
     squares = np.zeros_like(total)
     products = np.zeros((count, count))
     plays = np.zeros((count, prior.arms))
-    kept = problems * count <= _MOST_KEPT
     regret = np.empty((count, problems if kept else 0), np.float32)
     kept_plays = np.empty((count, prior.arms, problems), np.float32) if keep_plays else None
-    for (first, last), result in zip(
-        chunks, _in_order(simulation.chunk, chunks, threads), strict=True
-    ):
+    for (first, last), result in zip(chunks, _results(make, chunks, seconds, crew), strict=True):
         total += result.total
         squares += result.squares
         products += result.products
@@ -356,7 +394,7 @@ def simulate(
             standard_error=float(errors[position, -2]) if freedom else math.nan,
             simple_regret=float(means[position, -1]),
             simple_error=float(errors[position, -1]) if freedom else math.nan,
-            checkpoints=simulation.checkpoints,
+            checkpoints=np.array(checkpoints, dtype=np.int64),
             curve=means[position, :-1],
             curve_error=errors[position, :-1],
             plays=plays[position] / episodes,
@@ -383,47 +421,145 @@ def _expect(prior: Bernoulli, horizon: int, final: npt.NDArray[np.float32], regr
     posterior.expected_regret(alpha, beta, final[0], final[1], cells, room, regret)
 
 
-def play_population(
-    plans: Sequence[tuple[Policy, Plan]],
-    prior: Prior,
-    horizon: int,
-    *,
-    problems: int,
-    runs: int,
-    seed: int,
-    threads: int,
-    simple: bool = False,
-    posterior: bool = False,
-) -> Array:
-    """The regret of each policy on each problem, [policy, problem], averaged over runs.
+class Population:
+    """Many policies on few problems, [policy, problem]: threads share the policies.
 
-    For many policies on few problems: threads share the policies, not the problems. With `simple`
-    it is simple regret; with `posterior` its expectation given what was seen, which has the same
-    mean over problems and less noise. A policy whose index is not a finite number somewhere has
-    infinite regret.
+    simple: whether regret is simple regret
+    posterior: whether it is the expectation given what was seen, which has the same mean over problems and
+        less noise
+    A policy whose index is not a finite number somewhere has infinite regret.
     """
-    simulation = _Simulation(
-        plans, prior, horizon, runs=runs, seed=seed, checkpoints=[horizon], lanes=MOST_LANES
-    )
-    size = max(1, _MOST_AT_ONCE // runs)
-    regret = np.empty((len(plans), problems))
-    for first in range(0, problems, size):
-        last = min(first + size, problems)
-        drawn = simulation.problems(first, last)
 
-        def play(position: int, first: int = first, last: int = last, drawn: Any = drawn) -> None:
-            count = (last - first) * runs
-            both = np.empty((2, count))
-            final = np.empty((2, prior.arms, count if posterior else 0), np.float32)
-            try:
-                simulation.play(position, drawn, first, both, np.zeros(prior.arms), final)
-                if posterior:
-                    assert isinstance(prior, Bernoulli)
-                    _expect(prior, horizon, final, both[0])
-            except IndexFault:
-                both[:] = np.inf
-            each = both[1 if simple else 0].reshape(last - first, runs)
-            regret[position, first:last] = each.mean(axis=1)
+    def __init__(
+        self,
+        prior: Prior,
+        horizon: int,
+        *,
+        runs: int = 1,
+        simple: bool = False,
+        posterior: bool = False,
+    ) -> None:
+        self.prior = prior
+        self.horizon = horizon
+        self.runs = runs
+        self.simple = simple
+        self.posterior = posterior
 
-        in_threads(play, range(len(plans)), threads)
+    def each(
+        self, plans: Sequence[tuple[str, Plan]], seed: int, cuts: Sequence[int], threads: int = 1
+    ) -> Array:
+        """The regret of each policy on each problem from the first cut to the last, averaged over runs."""
+        simulation = _Simulation(
+            plans,
+            self.prior,
+            self.horizon,
+            runs=self.runs,
+            seed=seed,
+            checkpoints=[self.horizon],
+            lanes=MOST_LANES,
+        )
+        first, last = cuts[0], cuts[-1]
+        size = max(1, _MOST_AT_ONCE // self.runs)
+        regret = np.empty((len(plans), last - first))
+        for begin in range(first, last, size):
+            end = min(begin + size, last)
+            drawn = simulation.problems(begin, end)
+
+            def play(position: int, begin: int = begin, end: int = end, drawn: Any = drawn) -> None:
+                each = self._play(simulation, position, drawn, begin, end)
+                regret[position, begin - first : end - first] = each
+
+            in_threads(play, range(len(plans)), threads)
+        return regret
+
+    def _play(
+        self, simulation: _Simulation, position: int, drawn: Any, first: int, last: int
+    ) -> Array:
+        count = (last - first) * self.runs
+        arms = self.prior.arms
+        both = np.empty((2, count))
+        final = np.empty((2, arms, count if self.posterior else 0), np.float32)
+        try:
+            simulation.play(position, drawn, first, both, np.zeros(arms), final)
+            if self.posterior:
+                assert isinstance(self.prior, Bernoulli)
+                _expect(self.prior, self.horizon, final, both[0])
+        except IndexFault:
+            both[:] = np.inf
+        each = both[1 if self.simple else 0].reshape(last - first, self.runs)
+        return np.asarray(each.mean(axis=1))
+
+    def sums(
+        self, plans: Sequence[tuple[str, Plan]], seed: int, cuts: Sequence[int], threads: int = 1
+    ) -> Array:
+        """The sum of each policy's regret over the problems from each cut to the next."""
+        sums = np.empty((len(plans), len(cuts) - 1))
+        most = max(1, _MOST_AT_ONCE // self.runs)
+        block = 0
+        while block < len(cuts) - 1:
+            after = block + 1
+            while after < len(cuts) - 1 and cuts[after + 1] - cuts[block] <= most:
+                after += 1
+            some = np.array(cuts[block : after + 1])
+            for row, regret in enumerate(self.each(plans, seed, some.tolist(), threads)):
+                parts = np.split(regret, some[1:-1] - some[0])
+                sums[row, block:after] = [part.sum() for part in parts]
+            block = after
+        return sums
+
+
+def blocks(prior: Prior, horizon: int, runs: int, cuts: Sequence[int]) -> list[int]:
+    """Finer cuts, between which a policy takes about a second at most.
+
+    They do not depend on who does the work, so that sums do not either.
+    """
+    size = max(1, min(_MOST_BLOCK, int(_BLOCK_WORK / (horizon * prior.arms * runs))))
+    finer = {cut for low, high in pairwise(cuts) for cut in range(low, high, size)}
+    return sorted(finer | set(cuts))
+
+
+def _tiles(
+    policies: int, columns: int, count: int
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """Runs of policies and runs of blocks that make about so many pieces of the same size."""
+    if policies >= 4 * count:  # so that a piece carries few programs
+        return split(policies, count), [(0, columns)]
+    wide = split(columns, count)
+    return split(policies, -(-count // len(wide))), wide
+
+
+def play_population(
+    make: Callable[[], Population],
+    plans: Sequence[tuple[Policy, Plan]],
+    cuts: Sequence[int],
+    *,
+    seed: int,
+    crew: Crew,
+    sums: bool = False,
+) -> Array:
+    """The regret of each policy on each problem from the first cut to the last; with `sums` its sum from
+    each cut to the next.
+    """
+    population, named = make(), _named(plans)
+    method = "sums" if sums else "each"
+    # Of a policy on a problem.
+    seconds = work_seconds(population.prior, population.horizon, population.runs)
+    whole = len(plans) * (cuts[-1] - cuts[0]) * seconds
+    if not crew.worth(whole, method):
+        found: Array = getattr(population, method)(named, seed, cuts, crew.threads)
+        return found
+    if not sums:
+        cuts = range(cuts[0], cuts[-1] + 1)
+    rows, columns = _tiles(len(plans), len(cuts) - 1, crew.count(whole, method))
+    tiles = [(slice(*row), column) for column in columns for row in rows]
+    pieces = [
+        Piece(
+            (named[row], seed, cuts[low : high + 1]),
+            len(named[row]) * (cuts[high] - cuts[low]) * seconds,
+        )
+        for row, (low, high) in tiles
+    ]
+    regret = np.empty((len(plans), len(cuts) - 1))
+    for (row, column), part in zip(tiles, crew.do(make, method, pieces), strict=True):
+        regret[row, slice(*column)] = part
     return regret

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import IndexFault
 from ..families import Array
-from ..policies import ByCounts, Plan, Policy
+from ..policies import ByCounts, Plan
 from ..policies.induction import first_outcomes
 from ..priors import Bernoulli, Prior
 
@@ -132,7 +132,7 @@ class _Propagation:
 
     def __init__(
         self,
-        policy: Policy,
+        name: str,
         plan: Plan,
         prior: Prior,
         horizon: int,
@@ -141,7 +141,7 @@ class _Propagation:
         from ..kernels import forward, pairs
 
         self.kernel = forward
-        self.policy = policy
+        self.name = name
         self.plan = plan
         self.prior = prior
         self.horizon = horizon
@@ -192,7 +192,7 @@ class _Propagation:
         position = math.comb(int(n) + 1, 2) + int(s)
         plays, mean, spread = self.rule.tables.statistics[row, :, position].tolist()
         raise IndexFault(
-            self.policy.name,
+            self.name,
             (plays, mean, spread, self.pseudo_plays + m, value),
             uses_s=self.rule.program.uses_s,
         )

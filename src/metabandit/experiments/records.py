@@ -6,7 +6,7 @@ Reports read these lines and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,12 @@ class Records(Mapping[str, dict[str, Any]]):
         self.lines[record["id"]] = record
         if self.journal is not None:
             self.journal.append(record)
+
+    def sort(self, order: Sequence[str]) -> None:
+        """In this order; the file keeps that in which pieces were done."""
+        place = {name: number for number, name in enumerate(order)}
+        names = sorted(self.lines, key=lambda name: place.get(name, len(place)))
+        self.lines = {name: self.lines[name] for name in names}
 
     def close(self) -> None:
         if self.journal is not None:

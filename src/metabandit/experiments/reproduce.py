@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from ..crew import Asked, make_crew
+from ..crew import Piece as crew_piece
 from ..errors import InputError, nearest
-from ..settings import check_threads, check_whole
-from .plan import PARTS, pieces
+from ..settings import check_whole
+from .plan import PARTS, Piece, pieces
 from .records import Records
 from .scales import SCALES
+
+if TYPE_CHECKING:
+    from .work import Workshop
 
 RECORDS = "records.jsonl"
 # A folder for what is half done.
 UNFINISHED = ".unfinished"
+# Pieces that read all formula classes, and those that take longer, in seconds on two cores, are done here
+# with the help of others; the others are handed out whole.
+_SHARED = ("classes", "search", "better", "sooner")
+_LONGEST = 60.0
 
 
 def default_folder(scale: str) -> Path:
@@ -29,6 +41,7 @@ def reproduce(
     out: str | Path | None = None,
     seed: int = 0,
     threads: int | None = None,
+    executor: Executor | None = None,
     progress: Callable[[float, str], None] | None = None,
     announce: Callable[[str], None] | None = None,
 ) -> Records:
@@ -38,6 +51,7 @@ def reproduce(
     scale: `quick` (minutes) or `paper` (its budgets; about two hours on two cores)
     out: a folder for the records, reproduction-SCALE by default. Pieces that have a record there are not done again, so a run that
         was stopped goes on where it was
+    executor: hands pieces of the work to other processes (docs/cluster.md); changes no result
     progress: called with the share that is done and what is going on; announce: called with messages
     """
     if part not in PARTS:
@@ -45,7 +59,7 @@ def reproduce(
     if scale not in SCALES:
         raise InputError(f"unknown scale {scale!r}; {nearest(str(scale), SCALES)}")
     seed = check_whole(seed, "the seed", 0, most=2**62)
-    threads = check_threads(threads)
+    crew = make_crew(threads, executor)
     folder = default_folder(scale) if out is None else Path(out)
     _make(folder)
     # What is heavy is loaded only now that everything was checked.
@@ -63,41 +77,104 @@ def reproduce(
                     f"{folder / RECORDS} was made by another version of metabandit: {piece.id} has other "
                     f"settings there; choose another folder (--out)"
                 )
-        shop = Workshop(records, work, threads, announce or silent)
-        whole = sum(piece.weight for piece in todo)
-        done = 0.0
-        for piece in todo:
-            if piece.id not in records:
-
-                def report(
-                    share: float,
-                    doing: str,
-                    done: float = done,
-                    weight: float = piece.weight,
-                    name: str = piece.id,
-                ) -> None:
-                    if progress is not None:
-                        progress((done + share * weight) / whole, f"{name}: {doing}")
-
-                report(0.0, "")
-                result, seconds = shop.do(piece, report)
-                records.add(
-                    {
-                        "id": piece.id,
-                        "kind": piece.kind,
-                        "settings": dict(piece.settings),
-                        "seed": seed,
-                        "threads": threads,
-                        "versions": versions(),
-                        "seconds": round(seconds, 3),
-                        "result": result,
-                    }
-                )
-            done += piece.weight
+        shop = Workshop(records, work, crew, announce or silent)
+        _Run(shop, todo, versions(), progress).run()
         shutil.rmtree(work, ignore_errors=True)
     finally:
         records.close()
+    records.sort([piece.id for piece in todo])
     return records
+
+
+class _Run:
+    """Pieces that are worked on, here or by others, until each has its record."""
+
+    def __init__(
+        self,
+        shop: Workshop,
+        todo: Sequence[Piece],
+        versions: dict[str, str],
+        progress: Callable[[float, str], None] | None,
+    ) -> None:
+        from .work import Helper
+
+        self.shop = shop
+        self.todo = todo
+        self.versions = versions
+        self.progress = progress
+        self.helper = partial(Helper, shop.records.scale, shop.records.seed)
+        self.whole = sum(piece.weight for piece in todo)
+        self.away: list[tuple[Piece, Asked]] = []
+
+    def run(self) -> None:
+        """All pieces that have no record, each after those that it needs."""
+        records = self.shop.records
+        crew = self.shop.crew
+        try:
+            for piece in self.todo:
+                if piece.id in records:
+                    continue
+                if crew.executor is not None and _goes_away(piece):
+                    self._collect(piece.needs)
+                    needed = [records[name] for name in piece.needs]
+                    weight = 2.0 * piece.weight  # of one core
+                    asked = crew.ask(self.helper, "do", crew_piece((piece, needed), weight))
+                    self.away.append((piece, asked))
+                else:
+                    self._collect(piece.needs)
+                    self._report(piece, 0.0, "")
+                    found = self.shop.do(piece, partial(self._report, piece))
+                    self._keep(piece, found, max(crew.threads, crew.slots))
+                self._collect()
+            while self.away:
+                self._report(None, 0.0, f"{len(self.away)} pieces are being worked on")
+                self._collect([self.away[0][0].id])
+        finally:
+            for _, asked in self.away:
+                asked.cancel()
+
+    def _collect(self, names: Sequence[str] = ()) -> None:
+        """Keep what has come back, and wait for these."""
+        still = []
+        try:
+            while self.away:
+                piece, asked = self.away.pop(0)
+                if piece.id in names or asked.done():
+                    self._keep(piece, asked.result(), 1)
+                else:
+                    still.append((piece, asked))
+        finally:
+            self.away = still + self.away
+
+    def _keep(self, piece: Piece, found: tuple[dict[str, Any], float], threads: int) -> None:
+        result, seconds = found
+        records = self.shop.records
+        records.add(
+            {
+                "id": piece.id,
+                "kind": piece.kind,
+                "settings": dict(piece.settings),
+                "seed": records.seed,
+                "threads": threads,
+                "versions": self.versions,
+                "seconds": round(seconds, 3),
+                "result": result,
+            }
+        )
+
+    def _report(self, piece: Piece | None, share: float, doing: str) -> None:
+        if self.progress is None:
+            return
+        done = sum(item.weight for item in self.todo if item.id in self.shop.records)
+        if piece is not None:
+            done += share * piece.weight
+            doing = f"{piece.id}: {doing}"
+        self.progress(done / self.whole, doing)
+
+
+def _goes_away(piece: Piece) -> bool:
+    """Whether a piece is handed out as it is; parts of the others are."""
+    return piece.kind not in _SHARED and piece.weight <= _LONGEST
 
 
 def _make(folder: Path) -> None:

@@ -33,7 +33,7 @@ def better(shop: Workshop, settings: Mapping[str, Any], name: str, report: Repor
     batch = shop.batch(settings, problems)
     rivals = [policy(text) for text in settings["rivals"]]
     if exact.cost(problems, horizon) < 1.0:
-        options: dict[str, Any] = {"threads": shop.threads, "floor": False}
+        options: dict[str, Any] = {**shop.who, "floor": False}
         results = [
             evaluate(item, problems, horizon, episodes=_EPISODES, seed=settings["seed"], **options)[
                 0
@@ -75,7 +75,7 @@ def _screen(
         batch.horizon,
         episodes=rounds[-1],
         seed=settings["seed"],
-        threads=shop.threads,
+        **shop.who,
         floor=False,
     )
     best = known.ranking()[0]
@@ -124,7 +124,7 @@ def sooner(shop: Workshop, settings: Mapping[str, Any], name: str, report: Repor
     batch = shop.batch(settings, problems)
     rng = np.random.default_rng(settings["seed"])
     # Enough that every thread has several shares of the work.
-    count = min(max(settings["sample"], 256 * shop.threads), batch.count)
+    count = min(max(settings["sample"], 256 * shop.crew.threads), batch.count)
     some = rng.choice(batch.count, count, replace=False)
     episodes = batch.simulation(runs=settings["runs"], seed=settings["seed"])
     episodes.play(some[:1], 0, 1)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..crew import Crew
 from ..data import read_data, write_data
 from ..errors import InputError
 from ..evaluation import Evaluation, evaluate, exact, recount
@@ -18,7 +20,7 @@ from ..formulas import search
 from ..formulas.classes import Classes, kept_classes, make_classes
 from ..formulas.state import state_path
 from ..learning import learn
-from ..learning.aim import stream
+from ..learning.aim import silent, stream
 from ..learning.spaces import make_space
 from ..learning.trace import trace_path
 from ..policies import Policy, Start, policy
@@ -36,14 +38,15 @@ Report = Callable[[float, str], None]
 
 
 class Workshop:
-    """What the pieces of a run have in common: records, a folder for what is half done, threads."""
+    """What the pieces of a run have in common: records, a folder for what is half done, who works."""
 
     def __init__(
-        self, records: Records, folder: Path, threads: int, announce: Callable[[str], None]
+        self, records: Records, folder: Path, crew: Crew, announce: Callable[[str], None]
     ) -> None:
         self.records = records
         self.folder = folder
-        self.threads = threads
+        self.crew = crew
+        self.who: dict[str, Any] = {"threads": crew.threads, "executor": crew.executor}
         self.announce = announce
         self._references: dict[tuple[Any, ...], npt.NDArray[np.floating[Any]]] = {}
         self._policies: dict[str, Policy] = {}
@@ -93,14 +96,14 @@ class Workshop:
     def classes(self, length: int) -> Classes:
         """All formulas up to a length, sorted into classes once."""
         if self.made is None or self.made.length != length:
-            self.made = kept_classes(length, threads=self.threads, announce=self.announce)
+            self.made = kept_classes(length, threads=self.crew.threads, announce=self.announce)
         return self.made
 
     def batch(self, settings: Mapping[str, Any], problems: Prior) -> Batch:
         """The classes, ready to be played."""
         compiled = self.classes(settings["length"]).compile()
         start = Start.read(settings["start"]).resolve(problems)
-        return Batch(compiled, problems, settings["horizon"], start, self.threads)
+        return Batch.of(compiled, problems, settings["horizon"], start, self.crew)
 
     def reference(
         self, settings: Mapping[str, Any], *, other_luck: bool
@@ -111,7 +114,7 @@ class Workshop:
             found = _play(
                 policy(REFERENCE),
                 settings,
-                self.threads,
+                self.who,
                 luck=stream(settings["seed"], 7) if other_luck else None,
             )
             regret = found[0].problem_regret
@@ -120,7 +123,22 @@ class Workshop:
         return self._references[key]
 
 
-def _play(which: Policy, settings: Mapping[str, Any], threads: int, **options: Any) -> Any:
+class Helper:
+    """What a worker does of a reproduction: whole pieces, with the records that they need."""
+
+    def __init__(self, scale: str, seed: int) -> None:
+        self.folder = TemporaryDirectory(prefix="metabandit-")
+        folder = Path(self.folder.name)
+        self.shop = Workshop(Records(scale, seed), folder, Crew(1), silent)
+
+    def do(self, piece: Piece, needed: list[dict[str, Any]]) -> tuple[dict[str, Any], float]:
+        """The result of a piece, and the seconds it took."""
+        for record in needed:
+            self.shop.records.add(record)
+        return self.shop.do(piece, lambda share, doing: None)
+
+
+def _play(which: Policy, settings: Mapping[str, Any], who: dict[str, Any], **options: Any) -> Any:
     return evaluate(
         which,
         prior(settings["prior"], arms=2),
@@ -129,8 +147,8 @@ def _play(which: Policy, settings: Mapping[str, Any], threads: int, **options: A
         episodes=settings["problems"] * settings["runs"],
         runs=settings["runs"],
         seed=settings["seed"],
-        threads=threads,
         floor=False,
+        **who,
         **options,
     )
 
@@ -146,7 +164,7 @@ def _learn(shop: Workshop, settings: Mapping[str, Any], name: str, report: Repor
         generations=settings["generations"],
         effort=settings["effort"],
         seed=settings["seed"],
-        threads=shop.threads,
+        **shop.who,
         measured=False,
         out=out,
         resume=trace.exists(),
@@ -200,7 +218,7 @@ def _search(shop: Workshop, settings: Mapping[str, Any], name: str, report: Repo
         refine=settings["refine"],
         effort=settings["effort"],
         seed=settings["seed"],
-        threads=shop.threads,
+        **shop.who,
         measured=False,
         out=out,
         resume=resume,
@@ -225,7 +243,7 @@ def _classes(shop: Workshop, settings: Mapping[str, Any], name: str, report: Rep
     # Made anew even if they are kept somewhere: how long that takes is part of the result.
     shop.made = make_classes(
         settings["length"],
-        threads=shop.threads,
+        threads=shop.crew.threads,
         progress=lambda done, total: report(done / total, "making the classes"),
     )
     counts = shop.made.counts()
@@ -244,7 +262,7 @@ def _test(shop: Workshop, settings: Mapping[str, Any], name: str, report: Report
     found = _play(
         chosen,
         settings,
-        shop.threads,
+        shop.who,
         keep_plays=gaussian,
         progress=lambda done, total: report(done / total, chosen.name),
     )
@@ -287,7 +305,7 @@ def _exact(shop: Workshop, settings: Mapping[str, Any], name: str, report: Repor
         problems,
         horizon,
         method="exact",
-        threads=shop.threads,
+        **shop.who,
         floor=False,
         progress=lambda done, total: report(done / total, f"exactly: {chosen.name}"),
     )
@@ -299,7 +317,7 @@ def _floor(shop: Workshop, settings: Mapping[str, Any], name: str, report: Repor
         prior(PRIORS["bernoulli"], arms=2),
         settings["horizon"],
         start=settings["start"],
-        threads=shop.threads,
+        threads=shop.crew.threads,
         progress=lambda done, total: report(done / total, "the Bayes-optimal policy"),
     )
     return {"regret": best.regret}
@@ -319,7 +337,7 @@ def _curve(shop: Workshop, settings: Mapping[str, Any], name: str, report: Repor
         method="exact" if quick else "monte-carlo",
         episodes=None if quick else settings["episodes"],
         seed=settings["seed"],
-        threads=shop.threads,
+        **shop.who,
         floor=False,
         progress=lambda done, total: report(done / total, "testing what was best on the way"),
     )

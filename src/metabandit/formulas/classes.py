@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..crew import make_crew
 from ..errors import InputError
 from ..evaluation.batch import Batch
 from ..evaluation.propagation import LONG
@@ -367,7 +368,7 @@ def sharpen(
             f"the sharpest partition is for two Bernoulli arms and up to {LONG} plays, not for {prior} "
             f"and {horizon}"
         )
-    batch = Batch(classes.compile(progress), prior, horizon, begin, check_threads(threads))
+    batch = Batch.of(classes.compile(progress), prior, horizon, begin, make_crew(threads))
     found: list[Ints] = []
     parts = []
     step = 4096

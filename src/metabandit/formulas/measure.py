@@ -55,15 +55,17 @@ def measure_classes(
     if runs > 1:
         problems = min(problems, _MOST_SINGLE)
     problems = max(problems, int(_LEAST_PROBLEMS * min(effort, 1.0)), 2)
-    tell(problems * work / SPEED / aim.threads, f"on {problems:,} fresh problems")
+    tell(problems * work / SPEED / aim.crew.slots, f"on {problems:,} fresh problems")
     fresh = batch.simulation(runs=runs, seed=stream(aim.seed, 2))
-    regret = fresh.play(which, 0, problems)
-    with np.errstate(invalid="ignore"):
-        means, errors = regret.mean(axis=1), regret.std(axis=1, ddof=1) / np.sqrt(problems)
-    values = means
-    if aim.objective.simple:
-        values = fresh.play(which, 0, problems, simple=True).mean(axis=1)
-    elif not aim.objective.mean:
+    if aim.objective.mean:
+        sums, errors = fresh.moments(which, 0, problems)
+        values = means = sums / problems
+        if aim.objective.simple:
+            values = fresh.moments(which, 0, problems, simple=True)[0] / problems
+    else:
+        regret = fresh.play(which, 0, problems)
+        with np.errstate(invalid="ignore"):
+            means, errors = regret.mean(axis=1), regret.std(axis=1, ddof=1) / np.sqrt(problems)
         reference = None
         if aim.reference is not None:
             reference = fresh.play_other(aim.reference, problems)

@@ -78,7 +78,8 @@ def refined(entry: Entry, aim: Aim, begin: Start, announce: Callable[[str], None
         initial=values,
         effort=_EFFORT,
         seed=aim.seed,
-        threads=aim.threads,
+        threads=aim.crew.threads,
+        executor=aim.crew.executor,
     )
     assert learned.comparison is not None
     assert learned.evaluation is not None

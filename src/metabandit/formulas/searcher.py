@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,7 @@ def search(
     effort: float = 1.0,
     time_limit: float | None = None,
     threads: int | None = None,
+    executor: Executor | None = None,
     measured: bool = True,
     out: str | Path | None = None,
     resume: bool = False,
@@ -94,6 +96,7 @@ def search(
     refine: learn the constants of so many of the best
     effort: 2 lets halving, and the measurement of the ranking, take twice as long, 0.5 half as long
     time_limit: seconds after which the search ends with the best so far
+    executor: hands pieces of the work to other processes (docs/cluster.md); changes no result
     measured: whether the floor is computed, and the best compared with classics in the end
     out: the policy file to write; the state of the search is kept beside it until the end
     resume: go on with the search whose state is there; force: overwrite what is there
@@ -109,7 +112,13 @@ def search(
     began = time.monotonic()
     announce = announce or silent
     aim = make_aim(
-        prior, horizon, objective=objective, reference=reference, seed=seed, threads=threads
+        prior,
+        horizon,
+        objective=objective,
+        reference=reference,
+        seed=seed,
+        threads=threads,
+        executor=executor,
     )
     if strategy not in (*STRATEGIES, AUTO):
         raise InputError(
@@ -135,10 +144,10 @@ def search(
         )
     known = _classes(length, classes, grammar, aim, begin, progress, announce)
     compiled = known.compile(_reporter(progress, "compiling the formulas"))
-    batch = Batch(compiled, prior, aim.horizon, begin, aim.threads)
+    batch = Batch.of(compiled, prior, aim.horizon, begin, aim.crew)
     name, episodes = _choose(strategy, batch, aim, top, time_limit, effort)
     if measured:
-        aim = replace(aim, floor=find_floor(prior, aim.horizon, aim.threads, announce))
+        aim = replace(aim, floor=find_floor(prior, aim.horizon, aim.crew.threads, announce))
     options: dict[str, Any] = {
         Exact.name: {},
         Halving.name: {"episodes": episodes},
@@ -225,7 +234,7 @@ def _classes(
             7 if length is None else length,
             grammar=grammar,
             sample=sample,
-            threads=aim.threads,
+            threads=aim.crew.threads,
             progress=_reporter(progress, "making the classes"),
             announce=announce,
         )

@@ -54,6 +54,29 @@ def pack(compiled: Sequence[Any]) -> Any:
     )
 
 
+def take(programs: Any, which: Any) -> Any:
+    """Some of the programs, in their own arrays."""
+
+    def some(values: Any, ends: Any) -> tuple[Any, Any]:
+        lengths = ends[which + 1] - ends[which]
+        begins = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        places = np.arange(begins[-1]) + np.repeat(ends[which] - begins[:-1], lengths)
+        return values[places], begins
+
+    return Programs(
+        *some(programs.lane_code, programs.lane_ends),
+        *some(programs.step_code, programs.step_ends),
+        *some(programs.scalars, programs.scalar_ends),
+        *some(programs.spread, programs.spread_ends),
+        *(values[which] for values in programs[8:]),
+    )
+
+
+def unpack(programs: Any, i: int) -> Any:
+    """Program i, as the machine takes it."""
+    return _program.py_func(programs, i)
+
+
 @lane
 def _program(programs, i):
     return Program(

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import platform
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from importlib.metadata import version
 
 import numpy as np
 
+from ..crew import Crew, make_crew
 from ..errors import InputError
 from ..policies import Policy, policy
 from ..policies.optimum import Optimum
 from ..priors import Prior, check_prior
-from ..settings import check_horizon, check_threads, check_whole, read_number
+from ..settings import check_horizon, check_whole, read_number
 from .objectives import Objective, read_objective
 
 
@@ -24,14 +26,14 @@ def stream(seed: int, *path: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Aim:
-    """What is asked, and with which seed and how many threads; the floor, where it is known."""
+    """What is asked, with which seed, and who does the work; the floor, where it is known."""
 
     prior: Prior
     horizon: int
     objective: Objective
     reference: Policy | None
     seed: int
-    threads: int
+    crew: Crew
     floor: Optimum | None = None
 
 
@@ -43,6 +45,7 @@ def make_aim(
     reference: str | Policy | None,
     seed: int,
     threads: int | None,
+    executor: Executor | None,
 ) -> Aim:
     """Check what is asked."""
     aim = Aim(
@@ -51,7 +54,7 @@ def make_aim(
         objective=read_objective(objective, reference=reference),
         reference=None if reference is None else policy(reference),
         seed=check_whole(seed, "the seed", 0),
-        threads=check_threads(threads),
+        crew=make_crew(threads, executor),
     )
     if aim.reference is not None:
         aim.reference.check(prior, aim.horizon)

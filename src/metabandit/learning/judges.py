@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
+from ..crew import MOST_SENT, Crew
 from ..errors import IndexFault, InputError
 from ..evaluation import exact, montecarlo
 from ..families import Array
@@ -89,7 +91,7 @@ class Judge:
         reference: Policy | None,
         method: str,
         seed: int,
-        threads: int,
+        crew: Crew,
         training: Training | None = None,
         episodes: int | None = None,
     ) -> None:
@@ -103,7 +105,7 @@ class Judge:
         all_known = method == ON_PROBLEMS and isinstance(prior, Table)
         self.fixed = training is not None or all_known
         self.seed = seed
-        self.threads = threads
+        self.crew = crew
         self.runs = 1
         self.problems = 0
         if training is not None:
@@ -113,7 +115,19 @@ class Judge:
             self.problems = max(2, (episodes or _FIRST_EPISODES) // self.runs)
         elif method == ON_PROBLEMS:
             self.problems = len(prior.means) if isinstance(prior, Table) else _FIRST_PROBLEMS
-        self.reference_regret: Array | None = None
+        if reference is not None and reference.plan(prior, horizon).size > MOST_SENT:
+            self.crew = Crew(crew.threads)
+        # The same object for all generations, so that a worker makes it once.
+        self._population = partial(
+            montecarlo.Population,
+            prior,
+            horizon,
+            runs=self.runs,
+            simple=objective.simple,
+            posterior=objective.name == "regret"
+            and self.runs == 1
+            and montecarlo.has_posterior(prior),
+        )
 
     @property
     def noisy(self) -> bool:
@@ -137,10 +151,14 @@ class Judge:
         if plans and self.method == EXACTLY:
             values[places] = self._exact_regret(plans, self.prior).mean(axis=1)
         elif plans:
-            regret = self._on_problems(plans, 0 if self.fixed else generation)
-            values[places] = self.objective.value(regret, self.reference_regret)
+            seed = self._seed(0 if self.fixed else generation)
+            if self.method == SIMULATED and self.objective.mean:
+                known, parts = self._means(plans, seed)
+            else:
+                known, parts = self._by_problem(plans, seed)
+            values[places] = known
             if self.noisy:
-                noise = self._noise(regret)
+                noise = _noise(known, parts)
         return Judgement(
             values, noise, self.problems, self.runs, float(len(candidates)) * self._work()
         )
@@ -157,15 +175,33 @@ class Judge:
         Without a table there is one column, the mean over the prior.
         """
         results = exact.evaluate_population(
-            plans, prior, self.horizon, simple=self.objective.simple, threads=self.threads
+            plans, prior, self.horizon, simple=self.objective.simple, crew=self.crew
         )
         nothing = np.full(len(prior.means) if isinstance(prior, Table) else 1, np.inf)
         return np.stack([nothing if isinstance(item, IndexFault) else item for item in results])
 
-    def _on_problems(self, plans: Sequence[tuple[Policy, Plan]], generation: int) -> Array:
-        """Regret of each policy on each problem; that of the reference is kept aside."""
-        # A stream of its own for each generation, and none that a report will use.
-        seed = (self.seed * 1_000_003 + 2 * generation + 1) % 2**62
+    def _seed(self, generation: int) -> int:
+        """A stream of its own for each generation, and none that a report will use."""
+        return (self.seed * 1_000_003 + 2 * generation + 1) % 2**62
+
+    def _cuts(self) -> list[int]:
+        """The problems in parts, from which noise is estimated."""
+        cuts = np.linspace(0, self.problems, _PARTS + 1).astype(int)
+        return sorted(set(cuts.tolist()))
+
+    def _means(self, plans: Sequence[tuple[Policy, Plan]], seed: int) -> tuple[Array, Array]:
+        """The mean regret of each policy; the same for each part of the problems, [part, policy]."""
+        cuts = self._cuts()
+        finer = montecarlo.blocks(self.prior, self.horizon, self.runs, cuts)
+        sums = montecarlo.play_population(
+            self._population, plans, finer, seed=seed, crew=self.crew, sums=True
+        )
+        begins = np.searchsorted(finer, cuts[:-1])
+        parts = np.add.reduceat(sums, begins, axis=1)
+        return parts.sum(axis=1) / self.problems, (parts / np.diff(cuts)).T
+
+    def _by_problem(self, plans: Sequence[tuple[Policy, Plan]], seed: int) -> tuple[Array, Array]:
+        """The values of policies on all problems and on each part of them, [part, policy]."""
         every = list(plans)
         if self.reference is not None:
             every.append((self.reference, self.reference.plan(self.prior, self.horizon)))
@@ -176,43 +212,18 @@ class Judge:
             regret = self._exact_regret(every, known)
         else:
             regret = montecarlo.play_population(
-                every,
-                self.prior,
-                self.horizon,
-                problems=self.problems,
-                runs=self.runs,
-                seed=seed,
-                threads=self.threads,
-                simple=self.objective.simple,
-                posterior=self.objective.name == "regret"
-                and self.runs == 1
-                and montecarlo.has_posterior(self.prior),
+                self._population, every, [0, self.problems], seed=seed, crew=self.crew
             )
+        reference = None
         if self.reference is not None:
-            self.reference_regret = regret[-1]
-            return regret[:-1]
-        return regret
-
-    def _noise(self, regret: Array) -> float:
-        """The standard error of the difference between two of the better candidates."""
-        playable = regret[np.isfinite(regret).all(axis=1)]
-        if len(playable) < 2:
-            return 0.0
-        order = np.argsort(self.objective.value(playable, self.reference_regret), kind="stable")
-        better = playable[order[: max(2, len(order) // 2)]]
-        cuts = np.linspace(0, regret.shape[1], _PARTS + 1).astype(int)
-        parts = np.array(
-            [
-                self.objective.value(
-                    better[:, low:high],
-                    None if self.reference_regret is None else self.reference_regret[low:high],
-                )
-                for low, high in pairwise(cuts)
-            ]
-        )
-        apart = parts - parts.mean(axis=1, keepdims=True)
-        variance = apart.var(axis=0, ddof=1).mean() / _PARTS
-        return float(np.sqrt(2.0 * variance))
+            regret, reference = regret[:-1], regret[-1]
+        parts = [
+            self.objective.value(
+                regret[:, low:high], None if reference is None else reference[low:high]
+            )
+            for low, high in pairwise(self._cuts())
+        ]
+        return self.objective.value(regret, reference), np.array(parts)
 
     def adapt(self, judgement: Judgement) -> None:
         """Draw more problems from now on if noise hides the differences that matter."""
@@ -225,3 +236,18 @@ class Judge:
         self.problems = judgement.problems
         if judgement.noise > _NOISE_SHARE * signal:
             self.problems = min(int(judgement.problems * _GROWTH), max(most, judgement.problems))
+
+
+def _noise(values: Array, parts: Array) -> float:
+    """The standard error of the difference between two of the better candidates.
+
+    parts: values on each part of the problems, [part, policy]
+    """
+    playable = np.isfinite(parts).all(axis=0) & np.isfinite(values)
+    if playable.sum() < 2:
+        return 0.0
+    order = np.argsort(values[playable], kind="stable")
+    better = parts[:, playable][:, order[: max(2, len(order) // 2)]]
+    apart = better - better.mean(axis=1, keepdims=True)
+    variance = apart.var(axis=0, ddof=1).mean() / len(parts)
+    return float(np.sqrt(2.0 * variance))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,7 @@ def learn(
     episodes: int | None = None,
     time_limit: float | None = None,
     threads: int | None = None,
+    executor: Executor | None = None,
     measured: bool = True,
     out: str | Path | None = None,
     resume: bool = False,
@@ -146,6 +148,7 @@ def learn(
     episodes: how many a candidate of the first generation plays where candidates are simulated, 20,000 by
         default; fewer leave a small effort more generations
     time_limit: seconds after which the search ends with the best so far
+    executor: hands pieces of the work to other processes (docs/cluster.md); changes no result
     measured: whether the floor is computed, and the result compared with classics in the end
     out: the policy file to write; a trace of all generations is written beside it
     resume: go on with the run whose trace is there; the result is that of a run without a break
@@ -164,6 +167,7 @@ def learn(
         space, prior, horizon, objective=objective, reference=reference, start=start, v1=v1,
         initial=initial, optimizer=optimizer, protocol=protocol, seed=seed, effort=effort,
         generations=generations, episodes=episodes, time_limit=time_limit, threads=threads,
+        executor=executor,
     )  # fmt: skip
     target = None if out is None else check_target(out, resume=resume, force=force)
     if target is None and (resume or force):
@@ -176,7 +180,7 @@ def learn(
             )
     announce = announce or silent
     if measured:
-        plan = replace(plan, floor=find_floor(prior, plan.horizon, plan.threads, announce))
+        plan = replace(plan, floor=find_floor(prior, plan.horizon, plan.crew.threads, announce))
     path = None if target is None else trace_path(target)
     trace = Trace(_settings(plan), path, resume=resume)
     try:
@@ -221,12 +225,19 @@ def _make_plan(
     episodes: int | None,
     time_limit: float | None,
     threads: int | None,
+    executor: Executor | None,
 ) -> Plan:
     """Check everything that can be wrong before anything is computed."""
     training = _training(protocol)
     paper = training is not None
     aim = make_aim(
-        prior, horizon, objective=objective, reference=reference, seed=seed, threads=threads
+        prior,
+        horizon,
+        objective=objective,
+        reference=reference,
+        seed=seed,
+        threads=threads,
+        executor=executor,
     )
     made = make_space(space, prior, start=start, v1=v1, paper=paper, initial=_initial(initial))
     which = optimizer or ("eda" if paper else "cma")

@@ -101,7 +101,8 @@ def _evaluate(
     prior, horizon = aim.prior, aim.horizon
     options: dict[str, Any] = {
         "seed": stream(aim.seed, 3),
-        "threads": aim.threads,
+        "threads": aim.crew.threads,
+        "executor": aim.crew.executor,
         "announce": announce,
         "floor": False,
     }
@@ -142,7 +143,7 @@ def _objective_value(aim: Aim, chosen: Policy, evaluation: Evaluation) -> float:
         reference=aim.reference,
         method=judging_method(chosen, aim.prior, aim.horizon, aim.objective),
         seed=stream(aim.seed, 4),
-        threads=aim.threads,
+        crew=aim.crew,
     )
     if not judge.fixed:
         judge.problems = _REPORT_PROBLEMS

@@ -161,7 +161,7 @@ class Search:
             reference=plan.reference,
             method=method,
             seed=stream(plan.seed, 1, number),
-            threads=plan.threads,
+            crew=plan.crew,
             training=plan.training,
             episodes=plan.episodes,
         )

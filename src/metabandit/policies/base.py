@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +73,15 @@ class Plan:
     memory: int = 0
     uses_s: bool = False
     by_counts: ByCounts | str = "it is known as a rule to simulate only"
+
+    @property
+    def size(self) -> int:
+        """Bytes of its tables."""
+        tables: list[npt.NDArray[Any]] = [self.parameters]
+        if isinstance(self.by_counts, ByCounts):
+            known = (self.by_counts.table, self.by_counts.cuts)
+            tables += [table for table in known if table is not None]
+        return sum(table.nbytes for table in tables)
 
 
 class Policy(ABC):
@@ -285,13 +295,13 @@ class Kernel:
 
 def decide_by(name: str) -> Callable[[], Any]:
     """What a plan's `decide` is: gives a function of kernels/choices.py when it is asked for."""
+    return partial(_choice, name)
 
-    def decide() -> Any:
-        from ..kernels import choices
 
-        return getattr(choices, name)()
+def _choice(name: str) -> Any:
+    from ..kernels import choices
 
-    return decide
+    return getattr(choices, name)()
 
 
 class KernelPolicy(Policy):
@@ -358,14 +368,17 @@ class ChoicePolicy(Policy):
         import numpy as np
 
         self._check_horizon(prior, horizon)
+        return Plan(True, np.zeros((3, prior.arms)), decide=self._decide, uses_s=True)
 
-        def decide() -> Any:
-            from ..families import compiling
-            from ..kernels.choices import compile_choice
+    def _decide(self) -> Any:
+        from ..families import compiling
+        from ..kernels.choices import compile_choice
 
-            if self._compiled is None:
-                with compiling(f"the rule of the policy {self.name}"):
-                    self._compiled = compile_choice(self.choose)
-            return self._compiled
+        if self._compiled is None:
+            with compiling(f"the rule of the policy {self.name}"):
+                self._compiled = compile_choice(self.choose)
+        return self._compiled
 
-        return Plan(True, np.zeros((3, prior.arms)), decide=decide, uses_s=True)
+    def __getstate__(self) -> dict[str, Any]:
+        # What was compiled stays in its process.
+        return self.__dict__ | {"_compiled": None}

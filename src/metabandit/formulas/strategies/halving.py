@@ -60,11 +60,12 @@ class Halving(Strategy):
     def step(self) -> float:
         new = max(1, (self.first << self.now_round) // self.runs)
         first, last = self.now_problems, self.now_problems + new
-        regret = self.episodes.play(self.now_left, first, last, simple=self.objective.simple)
         self.now_problems = last
         if self.objective.mean:
-            self.now_sums += regret.sum(axis=1)
+            simple = self.objective.simple
+            self.now_sums += self.episodes.moments(self.now_left, first, last, simple=simple)[0]
         else:
+            regret = self.episodes.play(self.now_left, first, last)
             both = [self.now_regret, regret.astype(np.float32)]
             self.now_regret = np.concatenate(both, axis=1)
         self.now_round += 1

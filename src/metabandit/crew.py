@@ -1,0 +1,254 @@
+"""Who does the work: the threads of this process or, through an executor, other processes.
+
+Work for others is cut into pieces. A piece names a tool (a class with its settings), a method of it and
+the arguments: programs and seeds, not samples. A process makes the tool once and keeps it, with all that
+was compiled for it. What a piece gives depends on nothing else, so results are the same wherever, and
+in whatever order, pieces are done.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import platform
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from .errors import InputError, WorkerError
+from .settings import check_threads
+
+# How long a piece should take, in seconds: short ones only where the work would not be shared evenly
+# else, so many for each that works. What takes less in all is not handed out.
+_LONGEST = 2.0
+_SHORTEST = 0.1
+_EACH = 3
+_WORTH = 0.2
+# A policy whose tables are larger, in bytes, is not sent.
+MOST_SENT = 1_000_000
+# Packages that figures depend on to the last bit.
+_PACKAGES = ("numpy", "scipy", "numba")
+
+
+@lru_cache(maxsize=1)
+def stamp() -> dict[str, str]:
+    """What must be the same in all processes for them to give the same figures."""
+    from importlib.metadata import version
+
+    folder = Path(__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(f"{path.relative_to(folder).as_posix()}\n".encode() + path.read_bytes())
+    return {
+        "metabandit": f"{version('metabandit')} ({digest.hexdigest()[:8]})",
+        "python": ".".join(platform.python_version_tuple()[:2]),
+        **{name: version(name) for name in _PACKAGES},
+    }
+
+
+def compare(wanted: dict[str, str], found: dict[str, str], who: str) -> None:
+    """Refuse a process that would give other figures."""
+    apart = [
+        f"{name} {found.get(name, 'none')} instead of {version}"
+        for name, version in wanted.items()
+        if found.get(name) != version
+    ]
+    if apart:
+        raise WorkerError(
+            f"{who} has {', '.join(apart)}; figures are the same only with the same versions "
+            f"everywhere: install what this process has there, and start the worker again"
+        )
+
+
+def _pack(value: Any, what: str) -> bytes:
+    """As bytes; with cloudpickle, where it is installed, also functions of a script or a notebook."""
+    try:
+        from cloudpickle import dumps
+    except ImportError:
+        from pickle import dumps
+    try:
+        packed: bytes = dumps(value)
+    except Exception as error:
+        raise InputError(
+            f"{what} cannot be sent to other processes: {error}; define its functions and classes in a "
+            f"module that workers can import, or leave the executor out"
+        ) from None
+    return packed
+
+
+@lru_cache(maxsize=4)
+def _make(tool: bytes) -> Any:
+    from pickle import loads
+
+    return loads(tool)()
+
+
+def perform(
+    wanted: dict[str, str], tool: bytes, method: str, arguments: bytes
+) -> tuple[Any, float]:
+    """Do a piece of work in the process of a worker: its result, and the seconds it took."""
+    compare(wanted, stamp(), f"a worker on {platform.node()}")
+    from pickle import loads
+
+    made = _make(tool)
+    begun = time.perf_counter()
+    result = getattr(made, method)(*loads(arguments))
+    return result, time.perf_counter() - begun
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Arguments for a method, and how many seconds it takes a core, as far as one can tell."""
+
+    arguments: tuple[Any, ...]
+    seconds: float = 1.0
+
+
+@dataclass
+class Crew:
+    """Threads of this process, and the executor that reaches others, if there is one.
+
+    done, seconds: pieces that came back, and what workers took for them
+    """
+
+    threads: int
+    executor: Executor | None = None
+    done: int = 0
+    seconds: float = 0.0
+    # By method: seconds that pieces took, and what they were thought to take.
+    _pace: dict[str, tuple[float, float]] = field(default_factory=dict)
+    _packed: deque[tuple[Any, bytes]] = field(default_factory=lambda: deque(maxlen=4))
+
+    @property
+    def slots(self) -> int:
+        """How many pieces are worked on at once."""
+        executor = self.executor
+        if executor is None:
+            return self.threads
+        for name in ("slots", "num_workers", "_max_workers"):
+            known = getattr(executor, name, None)
+            if isinstance(known, int) and known > 0:
+                return known
+        client = getattr(executor, "_client", None)
+        if client is not None:  # Dask's own executor
+            return max(1, sum(int(number) for number in client.nthreads().values()))
+        return 8
+
+    def worth(self, seconds: float, method: str) -> bool:
+        """Whether work that takes a core so many seconds is handed out."""
+        return self.executor is not None and self._likely(seconds, method) > _WORTH
+
+    def _likely(self, seconds: float, method: str) -> float:
+        """What work will take, from what such work took so far."""
+        taken, thought = self._pace.get(method, (1.0, 1.0))
+        return seconds * taken / thought
+
+    def count(self, seconds: float, method: str) -> int:
+        """Into how many pieces work is cut that takes a core so many seconds."""
+        likely = self._likely(seconds, method)
+        size = min(max(likely / (_EACH * self.slots), _SHORTEST), _LONGEST)
+        return max(1, math.ceil(likely / size))
+
+    def cut(self, items: int, seconds: float, method: str) -> list[tuple[int, int]]:
+        """0, ..., items - 1 in runs, one for each piece of the work."""
+        return split(items, self.count(seconds, method))
+
+    def ask(self, tool: Callable[[], Any], method: str, piece: Piece) -> Asked:
+        """Hand out a piece.
+
+        tool: makes what has the method; the same object for all calls that a process should make one for
+        """
+        packed, arguments = self._pack_tool(tool), _pack(piece.arguments, "work")
+        assert self.executor is not None
+        try:
+            future = self.executor.submit(perform, stamp(), packed, method, arguments)
+        except RuntimeError as error:  # BrokenExecutor is one
+            raise WorkerError(f"the executor takes no more work: {error}") from error
+        return Asked(self, method, piece, future)
+
+    def do(self, tool: Callable[[], Any], method: str, pieces: Sequence[Piece]) -> Iterator[Any]:
+        """Hand out pieces; their results in the order of the pieces."""
+        asked: deque[Asked] = deque()
+        try:
+            for piece in pieces:
+                asked.append(self.ask(tool, method, piece))
+            while asked:
+                yield asked[0].result()
+                # Only now, so that what nobody waited for is cancelled in the end.
+                asked.popleft()
+        finally:
+            for item in asked:
+                item.cancel()
+
+    def _pack_tool(self, tool: Callable[[], Any]) -> bytes:
+        for known, packed in self._packed:
+            if known is tool:
+                return packed
+        packed = _pack(tool, "a policy, or the prior,")
+        self._packed.append((tool, packed))
+        return packed
+
+    def note(self, method: str, piece: Piece, seconds: float) -> None:
+        """A piece is done: what comes is sized by what it took."""
+        self.done += 1
+        self.seconds += seconds
+        taken, thought = self._pace.get(method, (0.0, 0.0))
+        # What was long ago counts less and less.
+        self._pace[method] = 0.9 * taken + seconds, 0.9 * thought + piece.seconds
+
+
+@dataclass
+class Asked:
+    """A piece that was handed out."""
+
+    crew: Crew
+    method: str
+    piece: Piece
+    future: Future[tuple[Any, float]]
+
+    def done(self) -> bool:
+        """Whether the result is there, or an error instead."""
+        return self.future.done()
+
+    def cancel(self) -> None:
+        """Nobody waits for it any more."""
+        self.future.cancel()
+
+    def result(self) -> Any:
+        """The result, as soon as it is there."""
+        try:
+            result, seconds = self.future.result()
+        except BrokenExecutor as error:
+            raise WorkerError(
+                f"a worker process died, and the executor cannot replace it: {error}"
+            ) from error
+        except CancelledError as error:
+            raise WorkerError("work was cancelled: the executor was shut down") from error
+        self.crew.note(self.method, self.piece, seconds)
+        return result
+
+
+def split(items: int, parts: int) -> list[tuple[int, int]]:
+    """0, ..., items - 1 in so many runs of about the same length; fewer if there are not so many."""
+    parts = max(1, min(parts, items))
+    ends = [items * part // parts for part in range(parts + 1)]
+    return list(pairwise(ends))
+
+
+def make_crew(threads: object, executor: object = None) -> Crew:
+    """Check who is to do the work."""
+    if executor is not None and not isinstance(executor, Executor):
+        hint = ""
+        if hasattr(executor, "get_executor"):
+            hint = "; of a Dask client, give client.get_executor()"
+        raise InputError(
+            f"the executor must be a concurrent.futures.Executor, such as ProcessPoolExecutor(), not "
+            f"{type(executor).__name__}{hint}"
+        )
+    return Crew(check_threads(threads), executor)
