@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .advice import Advice, advise
-    from .errors import IndexFault, InputError
+    from .cluster import Cluster
+    from .errors import IndexFault, InputError, WorkerError
     from .evaluation import (
         Comparison,
         Contestant,
@@ -73,6 +74,7 @@ __all__ = [
     "BetaRewards",
     "ChoicePolicy",
     "Classes",
+    "Cluster",
     "Comparison",
     "Contestant",
     "Difference",
@@ -103,6 +105,7 @@ __all__ = [
     "Start",
     "Table",
     "TruncatedGaussian",
+    "WorkerError",
     "advise",
     "classify",
     "evaluate",
@@ -140,6 +143,7 @@ _HOMES = (
     "families",
     "priors",
     "policies.optimum",
+    "cluster",
     "evaluation",
     "replaying",
     "learning",

@@ -52,6 +52,15 @@ def stamp() -> dict[str, str]:
     }
 
 
+def describe() -> dict[str, str]:
+    """The same of this process, and the kind of processor that its code is compiled for."""
+    import llvmlite.binding as llvm
+    from numba.core import config
+
+    chosen = getattr(config, "CPU_NAME", None)
+    return {**stamp(), "processor": str(chosen or llvm.get_host_cpu_name())}
+
+
 def compare(wanted: dict[str, str], found: dict[str, str], who: str) -> None:
     """Refuse a process that would give other figures."""
     apart = [

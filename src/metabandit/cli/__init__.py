@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..errors import InputError
+from ..errors import InputError, WorkerError
 from . import (
     advise,
     evaluate,
@@ -69,6 +69,9 @@ def main() -> None:
     except InputError as error:
         sys.stderr.write(f"error: {error}\n")
         raise SystemExit(2) from None
+    except WorkerError as error:
+        sys.stderr.write(f"error: {error}\n")
+        raise SystemExit(1) from None
     except KeyboardInterrupt:
         sys.stderr.write("stopped\n")
         raise SystemExit(130) from None

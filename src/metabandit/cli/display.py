@@ -7,9 +7,12 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..tables import alignment, text_table
+
+if TYPE_CHECKING:
+    from ..cluster import Cluster
 
 _PATIENCE = 2.0  # seconds before progress is worth showing
 
@@ -47,16 +50,22 @@ def say(message: str) -> None:
 
 
 @contextmanager
-def progress_bar(what: str) -> Iterator[Callable[..., None]]:
+def progress_bar(what: str, others: Cluster | None = None) -> Iterator[Callable[..., None]]:
     """A progress bar on standard error for anything longer than two seconds, on a terminal only.
 
-    It is called with what is done, what there is in all and, if that changes, what is going on.
+    It is called with what is done, what there is in all and, if that changes, what is going on. Beside
+    it are the others that do the work, if there are any.
     """
     if not sys.stderr.isatty():
         yield lambda done, total, what=what: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, Task, TextColumn, TimeRemainingColumn
+    from rich.text import Text
+
+    class Beside(TextColumn):
+        def render(self, task: Task) -> Text:
+            return Text("" if others is None else f"({others.tell()})")
 
     bar = Progress(
         TextColumn("{task.description}"),
@@ -64,6 +73,7 @@ def progress_bar(what: str) -> Iterator[Callable[..., None]]:
         TextColumn("{task.percentage:>3.0f} %,"),
         TimeRemainingColumn(),
         TextColumn("left"),
+        Beside(""),
         console=Console(stderr=True),
         transient=True,
     )

@@ -8,6 +8,7 @@ import typer
 
 from .display import progress_bar, say, show_json, show_table
 from .options import Arms, Json, Prior, Seed, Threads
+from .workers import Scheduler, Workers, joined
 
 if TYPE_CHECKING:
     from ..evaluation import Comparison
@@ -64,6 +65,8 @@ def evaluate(
         ),
     ] = None,
     threads: Threads = None,
+    cluster: Scheduler = None,
+    workers: Workers = None,
     as_json: Json = False,
 ) -> None:
     """The regret of policies on problems drawn from a prior: exactly, or estimated with the same luck."""
@@ -83,24 +86,26 @@ def evaluate(
     from ..evaluation import evaluate as run
 
     results = []
-    for plays in horizons:
-        with progress_bar(f"{plays} plays") as progress:
-            results.append(
-                run(
-                    made,
-                    known,
-                    plays,
-                    method=method,
-                    episodes=episodes,
-                    runs=runs,
-                    seed=seed,
-                    start=start,
-                    floor=floor,
-                    threads=threads,
-                    progress=progress,
-                    announce=say,
+    with joined(cluster, workers) as others:
+        for plays in horizons:
+            with progress_bar(f"{plays} plays", others) as progress:
+                results.append(
+                    run(
+                        made,
+                        known,
+                        plays,
+                        method=method,
+                        episodes=episodes,
+                        runs=runs,
+                        seed=seed,
+                        start=start,
+                        floor=floor,
+                        threads=threads,
+                        executor=others,
+                        progress=progress,
+                        announce=say,
+                    )
                 )
-            )
     if as_json:
         objects = [result.to_dict() for result in results]
         show_json(objects[0] if len(objects) == 1 else {"results": objects})

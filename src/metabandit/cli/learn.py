@@ -16,6 +16,7 @@ from ..errors import InputError
 from .display import progress_bar, say, show_json
 from .evaluate import show_comparison
 from .options import Arms, Json, Prior, Seed, Threads
+from .workers import Scheduler, Workers, joined
 
 if TYPE_CHECKING:
     from ..learning import Generation, Learned
@@ -112,6 +113,8 @@ def learn(
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite what --out names.")] = False,
     threads: Threads = None,
+    cluster: Scheduler = None,
+    workers: Workers = None,
     as_json: Json = False,
 ) -> None:
     """Learn the numbers of a policy for your problems, and show it against the classics and the floor."""
@@ -120,7 +123,11 @@ def learn(
 
     known = read_prior(prior, arms=arms)
     limit = None if time_limit is None else read_seconds(time_limit)
-    with progress_bar("learning") as bar, stopping("nothing was learned yet"):
+    with (
+        joined(cluster, workers, kept=go_on(out)) as others,
+        progress_bar("learning", others) as bar,
+        stopping("nothing was learned yet"),
+    ):
 
         def progress(generation: Generation) -> None:
             bar(generation.share, 1.0, _describe(generation, horizon))
@@ -141,6 +148,7 @@ def learn(
             generations=generations,
             time_limit=limit,
             threads=threads,
+            executor=others,
             out=out,
             resume=resume,
             force=force,
@@ -171,6 +179,13 @@ def stopping(nothing: str) -> Iterator[None]:
     except KeyboardInterrupt:
         say(f"stopped: {nothing}")
         raise typer.Exit(130) from None
+
+
+def go_on(out: Path | None) -> str:
+    """How a run goes on that lost its workers."""
+    if out is None:
+        return "what was done is lost; with --out it would have been kept"
+    return "what was done is kept: give the same options and --resume to go on"
 
 
 def _describe(generation: Generation, horizon: int) -> str:

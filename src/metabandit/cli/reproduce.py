@@ -13,6 +13,7 @@ import typer
 from .display import progress_bar, say, show_json, show_table
 from .learn import stopping
 from .options import Json, Seed, Threads
+from .workers import Scheduler, Workers, joined
 
 _MINUTE = 60.0
 
@@ -39,6 +40,8 @@ def reproduce(
     ] = None,
     seed: Seed = 0,
     threads: Threads = None,
+    cluster: Scheduler = None,
+    workers: Workers = None,
     as_json: Json = False,
 ) -> None:
     """Do the paper's experiments anew, and show them beside the paper's figures.
@@ -51,13 +54,18 @@ def reproduce(
 
     folder = default_folder(scale) if out is None else out
     again = f"started again with the same options, it goes on from the records in {folder}"
-    with progress_bar("reproducing") as bar, stopping(again):
+    with (
+        joined(cluster, workers, kept=again) as others,
+        progress_bar("reproducing", others) as bar,
+        stopping(again),
+    ):
         records = run(
             part,
             scale=scale,
             out=folder,
             seed=seed,
             threads=threads,
+            executor=others,
             progress=_teller(bar),
             announce=say,
         )

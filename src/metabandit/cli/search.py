@@ -12,8 +12,9 @@ from ..errors import InputError
 from .display import progress_bar, say, show_json, show_table
 from .evaluate import show_comparison
 from .formulas import Constants, Operators, Variables
-from .learn import Effort, Objective, Reference, TimeLimit, read_seconds, stopping
+from .learn import Effort, Objective, Reference, TimeLimit, go_on, read_seconds, stopping
 from .options import Arms, Json, Prior, Seed, Threads
+from .workers import Scheduler, Workers, joined
 
 if TYPE_CHECKING:
     from ..formulas import Found
@@ -74,6 +75,8 @@ def search(
         bool, typer.Option("--force", help="Overwrite what --out and --plot name.")
     ] = False,
     threads: Threads = None,
+    cluster: Scheduler = None,
+    workers: Workers = None,
     as_json: Json = False,
 ) -> None:
     """Find the best small formula for your problems, and show it against the classics and the floor."""
@@ -92,7 +95,11 @@ def search(
         check_picture(plot, force=force)
     if (resume or force) and out is None and plot is None:
         raise InputError("--resume and --force need a file: give --out")
-    with progress_bar("searching") as bar, stopping("nothing was found yet"):
+    with (
+        joined(cluster, workers, kept=go_on(out)) as others,
+        progress_bar("searching", others) as bar,
+        stopping("nothing was found yet"),
+    ):
         found = run(
             known,
             horizon,
@@ -110,6 +117,7 @@ def search(
             effort=effort,
             time_limit=limit,
             threads=threads,
+            executor=others,
             out=out,
             resume=resume,
             force=force and out is not None,

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError, nearest
+from ..errors import InputError, WorkerError, nearest
 from ..evaluation import exact, montecarlo
 from ..evaluation.batch import Batch
 from ..learning.aim import Aim, check_effort, check_time_limit, make_aim, silent, stream, versions
@@ -184,6 +184,9 @@ def search(
     earlier = way.now_seconds
     try:
         stopped = _run(way, state, began, time_limit, progress)
+    except WorkerError:
+        state.write(way, at_once=True)
+        raise
     except KeyboardInterrupt:
         state.write(way, at_once=True)
         if not measured or not len(way.found()):

@@ -60,7 +60,6 @@ class Halving(Strategy):
     def step(self) -> float:
         new = max(1, (self.first << self.now_round) // self.runs)
         first, last = self.now_problems, self.now_problems + new
-        self.now_problems = last
         if self.objective.mean:
             simple = self.objective.simple
             self.now_sums += self.episodes.moments(self.now_left, first, last, simple=simple)[0]
@@ -68,6 +67,7 @@ class Halving(Strategy):
             regret = self.episodes.play(self.now_left, first, last)
             both = [self.now_regret, regret.astype(np.float32)]
             self.now_regret = np.concatenate(both, axis=1)
+        self.now_problems = last
         self.now_round += 1
         values = self._values()
         order = np.lexsort((self.now_left, values))

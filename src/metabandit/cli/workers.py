@@ -1,0 +1,50 @@
+"""`--cluster` and `--workers`: other processes that do the work of a command."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..errors import WorkerError
+from .display import say
+
+if TYPE_CHECKING:
+    from ..cluster import Cluster
+
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        help="Hand the work to the workers of a running Dask scheduler, such as tcp://host:8786.",
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(help="Start so many worker processes on this machine for the run, through Dask."),
+]
+
+
+@contextmanager
+def joined(address: str | None, workers: int | None, *, kept: str = "") -> Iterator[Cluster | None]:
+    """The cluster that was asked for, until the work is done.
+
+    kept: what a person can do if it is lost on the way
+    """
+    if address is None and workers is None:
+        yield None
+        return
+    from ..cluster import Cluster
+
+    # What Dask has to say of connections is for its own logs; people hear of it in our words.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL + 1)
+    with Cluster(address, workers=workers, announce=say) as cluster:
+        at = "this machine" if address is None else cluster.address
+        say(f"workers      {cluster.workers} at {at}, {cluster.slots} pieces at once")
+        try:
+            yield cluster
+        except WorkerError as error:
+            raise WorkerError(f"{error}\n{kept}" if kept else str(error)) from error

@@ -1,0 +1,316 @@
+"""A Dask cluster as an executor: joined, watched over, and left.
+
+Dask does the work again that a killed worker had, and gives work to a worker that joins late. What it
+would wait for without end is noticed here: a scheduler that is gone, a cluster without workers; and a
+worker that would give other figures is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+import time
+import uuid
+import warnings
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Executor, Future, InvalidStateError
+from typing import Any
+
+from .crew import compare, describe
+from .errors import InputError, WorkerError
+from .settings import check_whole
+
+# In seconds: to reach the scheduler, and a first worker; between two looks; without a worker, or without
+# an answer of the scheduler, until all is taken for lost.
+_REACH = 8.0
+_LOOK = 1.0
+_PATIENCE = 8.0
+
+
+_ADDRESS = re.compile(r"([a-z]+://)?(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):\d{1,5}")
+
+
+def _distributed() -> Any:
+    try:
+        import distributed
+    except ImportError:
+        raise InputError(
+            "a cluster needs Dask, which is not installed: pip install 'metabandit[cluster]'"
+        ) from None
+    return distributed
+
+
+class Cluster(Executor):
+    """The workers of a Dask scheduler, for `executor=` of learn, search, evaluate and reproduce.
+
+    address: of a running scheduler, such as tcp://host:8786
+    workers: or how many processes to start on this machine, with one thread each, until it is closed
+    announce: called with messages
+
+    A piece of work takes one thread: a worker does as many at once as it has threads
+    (`dask worker --nthreads`).
+
+    >>> import metabandit as mb
+    >>> with mb.Cluster(workers=2) as cluster:  # doctest: +SKIP
+    ...     learned = mb.learn("power-2", mb.Bernoulli(arms=2), 1000, executor=cluster)
+    """
+
+    def __init__(
+        self,
+        address: str | None = None,
+        *,
+        workers: int | None = None,
+        announce: Callable[[str], None] | None = None,
+    ) -> None:
+        if (address is None) == (workers is None):
+            raise InputError(
+                "a cluster is joined by its address (--cluster tcp://host:8786), or started on this "
+                "machine with a number of workers (--workers 4): give one of them"
+            )
+        if workers is not None:
+            workers = check_whole(workers, "the number of workers", 1, most=1024)
+        elif not isinstance(address, str) or not _ADDRESS.fullmatch(address):
+            raise InputError(
+                f"the address of a scheduler is such as tcp://host:8786, with the port, not {address!r}"
+            )
+        self._announce = announce or (lambda message: None)
+        self._lock = threading.Lock()
+        self._open: set[Future[Any]] = set()
+        self._fault: WorkerError | None = None
+        self._ended = threading.Event()
+        self._threads: dict[str, int] = {}
+        self._checked: set[str] = set()
+        self._processors: set[str] = set()
+        self.asked = 0
+        self.done = 0
+        self._local: Any = None
+        self._client = self._join(address, workers)
+        try:
+            self._find_workers()
+        except BaseException:
+            self._leave()
+            raise
+        threading.Thread(target=self._watch, name="metabandit-cluster", daemon=True).start()
+
+    # Joining and leaving -------------------------------------------------------------------------
+
+    def _join(self, address: str | None, workers: int | None) -> Any:
+        distributed = _distributed()
+        with warnings.catch_warnings():
+            # Versions are compared here, where they matter.
+            warnings.simplefilter("ignore")
+            if workers is not None:
+                self._local = distributed.LocalCluster(
+                    n_workers=workers,
+                    threads_per_worker=1,
+                    processes=True,
+                    host="127.0.0.1",
+                    dashboard_address=None,
+                    memory_limit=0,
+                    silence_logs=False,
+                )
+                address = self._local.scheduler_address
+            try:
+                return distributed.Client(address, timeout=_REACH, set_as_default=False)
+            except (OSError, ValueError, TypeError) as error:
+                raise InputError(
+                    f"the scheduler {address} cannot be reached: {str(error).rstrip('.')}; start it with "
+                    f"`dask scheduler`, and give the address that it prints, such as tcp://host:8786"
+                ) from None
+
+    def _find_workers(self) -> None:
+        """Wait for the first worker, and see that all are of the same version."""
+        end = time.monotonic() + _REACH
+        while not self._look():
+            if time.monotonic() > end:
+                raise InputError(
+                    f"the scheduler {self.address} has no worker; start some with `dask worker "
+                    f"{self.address}`"
+                )
+            time.sleep(0.1)
+        try:
+            self._check_new()
+        except WorkerError as error:
+            raise InputError(str(error)) from None
+
+    @property
+    def address(self) -> str:
+        """Of the scheduler."""
+        return str(self._client.scheduler.address)
+
+    @property
+    def workers(self) -> int:
+        """How many there are."""
+        return len(self._threads)
+
+    @property
+    def slots(self) -> int:
+        """Threads of all workers: pieces that are worked on at once."""
+        return max(1, sum(self._threads.values()))
+
+    def tell(self) -> str:
+        """One line on workers and pieces."""
+        plural = "" if self.workers == 1 else "s"
+        return f"{self.workers} worker{plural}, {self.done} of {self.asked} pieces"
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Leave the cluster; one that was started for the run ends."""
+        if wait and not cancel_futures and self._fault is None:
+            for future in list(self._open):
+                with contextlib.suppress(Exception, CancelledError):
+                    future.result()
+        self._leave()
+
+    def _leave(self) -> None:
+        if self._ended.is_set():
+            return
+        self._ended.set()
+        for future in list(self._open):
+            future.cancel()
+        with contextlib.suppress(Exception):
+            self._client.close(timeout=2)
+        if self._local is not None:
+            with contextlib.suppress(Exception):
+                self._local.close(timeout=5)
+
+    # Work ----------------------------------------------------------------------------------------
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Hand out a call."""
+        if self._fault is not None:
+            raise self._fault
+        future: Future[Any] = Future()
+        with self._lock:
+            self._open.add(future)
+            self.asked += 1
+        try:
+            inner = self._client.submit(
+                fn, *args, **kwargs, pure=False, key=f"metabandit-{uuid.uuid4().hex}"
+            )
+        except Exception as error:
+            raise WorkerError(f"the scheduler takes no work: {error}") from error
+
+        def cancel(outer: Future[Any]) -> None:
+            if outer.cancelled():
+                self._close(outer)
+                with contextlib.suppress(Exception):
+                    inner.cancel()
+
+        future.add_done_callback(cancel)
+        inner.add_done_callback(lambda known: self._settle(future, known))
+        return future
+
+    def _settle(self, future: Future[Any], inner: Any) -> None:
+        """Pass on how a call ended."""
+        try:
+            if inner.status == "finished":
+                result, error = inner.result(), None
+            elif inner.status == "error":
+                result, error = None, self._explain(inner.exception())
+            else:
+                # Its own client cancelled it, or the scheduler forgot it: the watch will say why.
+                return
+        except Exception as problem:
+            result, error = None, self._explain(problem)
+        self._set(future, result, error)
+
+    def _set(self, future: Future[Any], result: Any, error: BaseException | None) -> None:
+        with contextlib.suppress(InvalidStateError):
+            if future.set_running_or_notify_cancel():
+                if error is None:
+                    future.set_result(result)
+                else:
+                    future.set_exception(error)
+        self._close(future)
+
+    def _close(self, future: Future[Any]) -> None:
+        with self._lock:
+            if future in self._open:
+                self._open.remove(future)
+                self.done += 1
+
+    @staticmethod
+    def _explain(error: BaseException) -> BaseException:
+        """The error in our words, if it is about workers."""
+        if isinstance(error, (InputError, WorkerError)):
+            return error
+        if type(error).__name__ == "KilledWorker":
+            return WorkerError(
+                "a piece of work was given to several workers, and each of them died: the memory of "
+                "workers may be too small for it (`dask worker --memory-limit`), see their logs"
+            )
+        if isinstance(error, (ImportError, AttributeError)) or "deserialize" in str(error).lower():
+            return WorkerError(
+                f"a worker cannot read what it is asked to do ({type(error).__name__}: {error}); "
+                f"install the same metabandit, and the modules of your own policies and priors, there"
+            )
+        return error
+
+    # The watch -----------------------------------------------------------------------------------
+
+    def _look(self) -> bool:
+        """See who is there; whether there is anyone."""
+        found = self._client.sync(self._client.scheduler.ncores, callback_timeout=_PATIENCE / 2)
+        self._threads = {str(name): int(threads) for name, threads in found.items()}
+        return bool(self._threads)
+
+    def _check_new(self) -> None:
+        """Refuse workers that would give other figures."""
+        new = [name for name in self._threads if name not in self._checked]
+        if not new:
+            return
+        for name, found in self._client.run(describe, workers=new, on_error="return").items():
+            who = f"the worker {name}"
+            if isinstance(found, OSError):
+                continue  # it is gone again
+            if not isinstance(found, dict):
+                raise WorkerError(
+                    f"{who} cannot run metabandit ({type(found).__name__}: {found}); install the "
+                    f"version that this process has there"
+                )
+            self._processors.add(found.pop("processor"))
+            own = describe()
+            self._processors.add(own.pop("processor"))
+            compare(own, found, who)
+            self._checked.add(name)
+        if len(self._processors) > 1:
+            kinds = ", ".join(sorted(self._processors))
+            self._processors = {kinds}  # say so once
+            self._announce(
+                f"processors differ ({kinds}): the last digits may depend on who did what; to rule that "
+                f"out, set NUMBA_CPU_NAME=generic everywhere"
+            )
+
+    def _watch(self) -> None:
+        """Fail what is waited for once nobody will do it."""
+        answered = had_workers = time.monotonic()
+        while not self._ended.wait(_LOOK):
+            now = time.monotonic()
+            try:
+                if self._look():
+                    had_workers = now
+                answered = now
+                self._check_new()
+            except WorkerError as error:
+                self._fail(error)
+                return
+            except Exception:
+                pass  # no answer
+            if now - answered > _PATIENCE:
+                self._fail(WorkerError(f"the scheduler {self.address} does not answer any more"))
+                return
+            if now - had_workers > _PATIENCE and answered == now:
+                self._fail(
+                    WorkerError(
+                        f"the cluster at {self.address} has lost its last worker; start others with "
+                        f"`dask worker {self.address}`"
+                    )
+                )
+                return
+
+    def _fail(self, fault: WorkerError) -> None:
+        self._fault = fault
+        self._threads = {}
+        for future in list(self._open):
+            self._set(future, None, fault)
