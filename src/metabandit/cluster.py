@@ -8,13 +8,15 @@ worker that would give other figures is refused.
 from __future__ import annotations
 
 import contextlib
+import logging
 import re
+import signal
 import threading
 import time
 import uuid
 import warnings
 from collections.abc import Callable
-from concurrent.futures import CancelledError, Executor, Future, InvalidStateError
+from concurrent.futures import CancelledError, Executor, Future
 from typing import Any
 
 from .crew import compare, describe
@@ -39,6 +41,11 @@ def _distributed() -> Any:
             "a cluster needs Dask, which is not installed: pip install 'metabandit[cluster]'"
         ) from None
     return distributed
+
+
+def dask_setup(worker: Any) -> None:
+    """Called by Dask in a worker that `Cluster` starts: Ctrl-C is for the process that asks for work."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 class Cluster(Executor):
@@ -86,6 +93,7 @@ class Cluster(Executor):
         self.done = 0
         self._local: Any = None
         self._client = self._join(address, workers)
+        self.address = str(self._client.scheduler.address)
         try:
             self._find_workers()
         except BaseException:
@@ -108,7 +116,8 @@ class Cluster(Executor):
                     host="127.0.0.1",
                     dashboard_address=None,
                     memory_limit=0,
-                    silence_logs=False,
+                    silence_logs=logging.CRITICAL,
+                    preload=[__name__],
                 )
                 address = self._local.scheduler_address
             try:
@@ -133,11 +142,6 @@ class Cluster(Executor):
             self._check_new()
         except WorkerError as error:
             raise InputError(str(error)) from None
-
-    @property
-    def address(self) -> str:
-        """Of the scheduler."""
-        return str(self._client.scheduler.address)
 
     @property
     def workers(self) -> int:
@@ -178,10 +182,10 @@ class Cluster(Executor):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Hand out a call."""
-        if self._fault is not None:
-            raise self._fault
         future: Future[Any] = Future()
         with self._lock:
+            if self._fault is not None:
+                raise self._fault
             self._open.add(future)
             self.asked += 1
         try:
@@ -209,26 +213,32 @@ class Cluster(Executor):
             elif inner.status == "error":
                 result, error = None, self._explain(inner.exception())
             else:
-                # Its own client cancelled it, or the scheduler forgot it: the watch will say why.
-                return
+                if future.cancelled():
+                    return
+                result, error = None, self._gone("has forgotten the work that it was given")
         except Exception as problem:
             result, error = None, self._explain(problem)
         self._set(future, result, error)
 
     def _set(self, future: Future[Any], result: Any, error: BaseException | None) -> None:
-        with contextlib.suppress(InvalidStateError):
-            if future.set_running_or_notify_cancel():
-                if error is None:
-                    future.set_result(result)
-                else:
-                    future.set_exception(error)
-        self._close(future)
+        if not self._close(future) or not future.set_running_or_notify_cancel():
+            return
+        if error is None:
+            future.set_result(result)
+        else:
+            future.set_exception(error)
 
-    def _close(self, future: Future[Any]) -> None:
+    def _close(self, future: Future[Any]) -> bool:
+        """Whether it was open: who closes it says how it ended."""
         with self._lock:
-            if future in self._open:
-                self._open.remove(future)
-                self.done += 1
+            if future not in self._open:
+                return False
+            self._open.remove(future)
+            self.done += 1
+            return True
+
+    def _gone(self, how: str) -> WorkerError:
+        return WorkerError(f"the scheduler {self.address} {how}: it ended, or cannot be reached")
 
     @staticmethod
     def _explain(error: BaseException) -> BaseException:
@@ -298,7 +308,7 @@ class Cluster(Executor):
             except Exception:
                 pass  # no answer
             if now - answered > _PATIENCE:
-                self._fail(WorkerError(f"the scheduler {self.address} does not answer any more"))
+                self._fail(self._gone("does not answer any more"))
                 return
             if now - had_workers > _PATIENCE and answered == now:
                 self._fail(
@@ -310,7 +320,8 @@ class Cluster(Executor):
                 return
 
     def _fail(self, fault: WorkerError) -> None:
-        self._fault = fault
+        with self._lock:
+            self._fault = fault
         self._threads = {}
         for future in list(self._open):
             self._set(future, None, fault)

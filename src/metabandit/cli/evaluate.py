@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..errors import InputError
+from ..files import check_new, written
 from .display import progress_bar, say, show_json, show_table
 from .options import Arms, Json, Prior, Seed, Threads
-from .workers import Scheduler, Workers, joined
+from .workers import Scheduler, Workers, go_on, joined
 
 if TYPE_CHECKING:
     from ..evaluation import Comparison
@@ -64,6 +68,16 @@ def evaluate(
             show_default="where it takes about a second",
         ),
     ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the result to this .json file, too; what is done so far is kept beside it."
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the evaluation of --out that was stopped.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite what --out names.")] = False,
     threads: Threads = None,
     cluster: Scheduler = None,
     workers: Workers = None,
@@ -79,6 +93,7 @@ def evaluate(
     known = read_prior(prior, arms=arms)
     horizons = [check_horizon(plays) for plays in horizon or [100]]
     made = [policy(text, start=start) for text in policies]
+    files = _files(out, horizons, resume=resume, force=force)
     for plays in horizons:
         for item in made:
             item.check(known, plays)
@@ -86,7 +101,7 @@ def evaluate(
     from ..evaluation import evaluate as run
 
     results = []
-    with joined(cluster, workers) as others:
+    with joined(cluster, workers, kept=go_on(out)) as others:
         for plays in horizons:
             with progress_bar(f"{plays} plays", others) as progress:
                 results.append(
@@ -102,19 +117,52 @@ def evaluate(
                         floor=floor,
                         threads=threads,
                         executor=others,
+                        keep=files.get(plays),
+                        # Of several horizons, those after the one that was stopped have no file yet.
+                        resume=resume and files[plays].exists(),
                         progress=progress,
                         announce=say,
                     )
                 )
+    objects = [result.to_dict() for result in results]
+    everything = objects[0] if len(objects) == 1 else {"results": objects}
+    if out is not None:
+        with written(out, "the result") as file:
+            file.write(json.dumps(everything, indent=2).encode() + b"\n")
+        for path in files.values():
+            path.unlink(missing_ok=True)
     if as_json:
-        objects = [result.to_dict() for result in results]
-        show_json(objects[0] if len(objects) == 1 else {"results": objects})
+        show_json(everything)
         return
     for result in results:
         hint = ""
         if floor is None and result.floor is None and has_optimum(known):
             hint = "The Bayes-optimal floor takes a while at this horizon: add it with --floor"
         show_comparison(result, begin=f", start {result.start}" if start else "", hint=hint)
+
+
+def _files(out: Path | None, horizons: list[int], *, resume: bool, force: bool) -> dict[int, Path]:
+    """Where what is done for each horizon is kept until the result is written."""
+    if out is None:
+        if resume or force:
+            raise InputError("--resume and --force need a file: give --out")
+        return {}
+    check_new(out, (".json",), "the file of an evaluation", force=force)
+    files = {plays: out.with_name(f"{out.stem}.{plays}.npz") for plays in horizons}
+    there = [path for path in files.values() if path.exists()]
+    if resume and not there:
+        raise InputError(
+            f"there is nothing to resume: {files[horizons[0]]} does not exist; begin without --resume"
+        )
+    if there and force and not resume:
+        for path in there:
+            path.unlink()
+    elif there and not resume:
+        raise InputError(
+            f"{there[0]} is there, of an evaluation that did not end: go on with it (--resume), or begin "
+            f"anew (--force)"
+        )
+    return files
 
 
 def show_comparison(result: Comparison, *, begin: str = "", hint: str = "") -> None:

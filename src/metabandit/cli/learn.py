@@ -16,7 +16,7 @@ from ..errors import InputError
 from .display import progress_bar, say, show_json
 from .evaluate import show_comparison
 from .options import Arms, Json, Prior, Seed, Threads
-from .workers import Scheduler, Workers, joined
+from .workers import Scheduler, Workers, go_on, joined
 
 if TYPE_CHECKING:
     from ..learning import Generation, Learned
@@ -179,13 +179,6 @@ def stopping(nothing: str) -> Iterator[None]:
     except KeyboardInterrupt:
         say(f"stopped: {nothing}")
         raise typer.Exit(130) from None
-
-
-def go_on(out: Path | None) -> str:
-    """How a run goes on that lost its workers."""
-    if out is None:
-        return "what was done is lost; with --out it would have been kept"
-    return "what was done is kept: give the same options and --resume to go on"
 
 
 def _describe(generation: Generation, horizon: int) -> str:

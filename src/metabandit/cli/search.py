@@ -12,9 +12,9 @@ from ..errors import InputError
 from .display import progress_bar, say, show_json, show_table
 from .evaluate import show_comparison
 from .formulas import Constants, Operators, Variables
-from .learn import Effort, Objective, Reference, TimeLimit, go_on, read_seconds, stopping
+from .learn import Effort, Objective, Reference, TimeLimit, read_seconds, stopping
 from .options import Arms, Json, Prior, Seed, Threads
-from .workers import Scheduler, Workers, joined
+from .workers import Scheduler, Workers, go_on, joined
 
 if TYPE_CHECKING:
     from ..formulas import Found

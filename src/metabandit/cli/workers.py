@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -40,7 +41,7 @@ def joined(address: str | None, workers: int | None, *, kept: str = "") -> Itera
     from ..cluster import Cluster
 
     # What Dask has to say of connections is for its own logs; people hear of it in our words.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL + 1)
+    logging.disable(logging.CRITICAL)
     with Cluster(address, workers=workers, announce=say) as cluster:
         at = "this machine" if address is None else cluster.address
         say(f"workers      {cluster.workers} at {at}, {cluster.slots} pieces at once")
@@ -48,3 +49,10 @@ def joined(address: str | None, workers: int | None, *, kept: str = "") -> Itera
             yield cluster
         except WorkerError as error:
             raise WorkerError(f"{error}\n{kept}" if kept else str(error)) from error
+
+
+def go_on(out: Path | None) -> str:
+    """How a run goes on that lost its workers."""
+    if out is None:
+        return "what was done is lost; with --out it would have been kept"
+    return "what was done is kept: give the same options and --resume to go on"

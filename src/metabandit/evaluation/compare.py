@@ -6,18 +6,21 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..crew import MOST_SENT, make_crew
+from ..checkpoint import Checkpoint
+from ..crew import MOST_SENT, Crew, make_crew
 from ..errors import InputError, nearest
+from ..files import check_new
 from ..policies import Plan, Policy, Progress, Start, policy
 from ..policies.optimum import Optimum, check_solvable, has_optimum, optimal, optimum_seconds
 from ..priors import Prior, check_prior
 from ..settings import check_horizon, check_seed, check_whole
 from . import exact, montecarlo
-from .results import EXACT, MONTE_CARLO, Comparison
+from .results import EXACT, MONTE_CARLO, Comparison, Evaluation
 
 AUTO = "auto"
 METHODS = (AUTO, EXACT, MONTE_CARLO)
@@ -97,6 +100,8 @@ def evaluate(
     lanes: int = montecarlo.MOST_LANES,
     luck: int | None = None,
     keep_plays: bool = False,
+    keep: str | Path | None = None,
+    resume: bool = False,
     progress: Progress | None = None,
     announce: Callable[[str], None] | None = None,
 ) -> Comparison:
@@ -116,6 +121,8 @@ def evaluate(
     executor: hands pieces of the work to other processes (docs/cluster.md); changes no result
     luck: the seed of the rewards, if the same problems are to be played with other luck
     keep_plays: whether a simulation keeps how often each arm of each problem was played
+    keep: an .npz file for what is done so far; with `resume` an evaluation that was stopped goes on from
+        it. It stays until it is removed
     lanes: episodes that are simulated in step, a multiple of 64 up to 512; changes no result
     progress: called as progress(work done, work in all)
     announce: called with a message if something must be compiled first, which happens once
@@ -154,6 +161,10 @@ def evaluate(
     points = read_points(checkpoints, horizon)
     # Everything that can be refused is refused before anything is computed.
     _check_method(method, asked=asked)
+    if keep is not None:
+        check_new(keep, (".npz",), "the file for what is done", force=resume)
+    elif resume:
+        raise InputError("an evaluation goes on from the file that `keep` names: give it")
     if floor:
         check_solvable(prior, "the optimum")
     for item in made:
@@ -167,13 +178,25 @@ def evaluate(
         if announce is not None:
             announce(f"the table of {large[0]} is too large to be sent: all play in this process")
     method = _pick_method(method, plans, prior, horizon, asked=asked)
+    settings = {
+        "policies": [
+            [item.name, str(getattr(item, "start", "")), repr(item.content())] for item in made
+        ],
+        "prior": str(prior),
+        "arms": prior.arms,
+        "horizon": horizon,
+        "method": method,
+        "checkpoints": points,
+    }
+    if method == MONTE_CARLO:
+        settings |= {"episodes": episodes, "runs": runs, "seed": seed, "luck": luck}
+        settings |= {"keep_plays": keep_plays}
+    file = Checkpoint(settings, None if keep is None else Path(keep), "evaluation")
 
     if method == EXACT:
         if announce is not None:
             exact.announce_compilation(prior.arms, announce)
-        evaluations = exact.evaluate_exactly(
-            plans, prior, horizon, checkpoints=points, crew=crew, progress=progress
-        )
+        evaluations = _exactly(plans, prior, horizon, points, crew, progress, file, resume=resume)
         covariance = np.zeros((len(made), len(made)))
         episodes = 0
     else:
@@ -191,6 +214,8 @@ def evaluate(
             lanes=lanes,
             luck=luck,
             keep_plays=keep_plays,
+            keep=file,
+            resume=resume,
             progress=progress,
         )
     return Comparison(
@@ -206,6 +231,48 @@ def evaluate(
         covariance=covariance,
         floor=find_floor(prior, horizon, floor, threads=crew.threads, progress=progress),
     )
+
+
+def _exactly(
+    plans: Sequence[tuple[Policy, Plan]],
+    prior: Prior,
+    horizon: int,
+    points: list[int],
+    crew: Crew,
+    progress: Progress | None,
+    file: Checkpoint,
+    *,
+    resume: bool,
+) -> tuple[Evaluation, ...]:
+    """Exact evaluations, of which each is kept as soon as it is there."""
+    found: list[Evaluation] = []
+
+    def state() -> dict[str, Any]:
+        return {
+            "simple": np.array([item.simple_regret for item in found]),
+            "curve": np.array([item.curve for item in found]),
+            "plays": np.array([item.plays for item in found]),
+            "regret": np.array(
+                [item.problem_regret for item in found if item.problem_regret is not None]
+            ),
+        }
+
+    if resume:
+        known = file.read(state().keys())
+        for number, simple in enumerate(known["simple"]):
+            regret = known["regret"][number] if len(known["regret"]) else None
+            curve, plays = known["curve"][number], known["plays"][number]
+            name = plans[number][0].name
+            found.append(exact.without_noise(name, points, curve, float(simple), plays, regret))
+    try:
+        for item in exact.evaluate_exactly(
+            plans[len(found) :], prior, horizon, checkpoints=points, crew=crew, progress=progress
+        ):
+            found.append(item)
+            file.write(state)
+    finally:
+        file.write(state, at_once=True)
+    return tuple(found)
 
 
 def recount(comparison: Comparison, prior: Prior) -> Comparison:

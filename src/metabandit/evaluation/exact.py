@@ -10,7 +10,7 @@ likely the state is on that problem than under the prior.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -105,21 +105,19 @@ def evaluate_exactly(
     checkpoints: Sequence[int],
     crew: Crew,
     progress: Progress | None,
-) -> tuple[Evaluation, ...]:
-    """The evaluations of policies that have no obstacle, without noise."""
+) -> Iterator[Evaluation]:
+    """The evaluations of policies that have no obstacle, without noise, one after the other."""
     make = partial(Exactly, prior, horizon, checkpoints)
     named = [(policy.name, plan) for policy, plan in plans]
     each = cost(prior, horizon)
     # One policy alone is done by the threads of this process together.
     if len(named) > 1 and crew.worth(len(named) * each, "evaluate"):
-        found = []
-        for number, result in enumerate(
-            crew.do(make, "evaluate", [Piece(item, each) for item in named]), 1
-        ):
-            found.append(result)
+        pieces = [Piece(item, each) for item in named]
+        for number, found in enumerate(crew.do(make, "evaluate", pieces), 1):
             if progress is not None:
                 progress(number, len(named))
-        return tuple(found)
+            yield found
+        return
     threads = crew.threads
     at_once = min(threads, len(plans)) if horizon <= LONG else 1
     check_memory(
@@ -148,9 +146,7 @@ def evaluate_exactly(
         def run(item: tuple[str, Plan]) -> Evaluation:
             return tool.evaluate(*item, share, report)
 
-        if at_once > 1:
-            return tuple(pool.map(run, named))
-        return tuple(map(run, named))
+        yield from (pool.map if at_once > 1 else map)(run, named)
 
 
 def _reduce(
@@ -196,13 +192,25 @@ def _reduce(
         simple = float((run.recommended_on(prior.means) * gaps).sum(axis=1).mean())
     else:
         simple = best - run.recommended()
+    return without_noise(run.name, points, curve, simple, plays, regret)
+
+
+def without_noise(
+    name: str,
+    points: Sequence[int] | npt.NDArray[np.int64],
+    curve: Array,
+    simple: float,
+    plays: Array,
+    regret: Array | None,
+) -> Evaluation:
+    """An evaluation whose numbers are exact."""
     return Evaluation(
-        policy=run.name,
+        policy=name,
         mean_regret=float(curve[-1]),
         standard_error=0.0,
         simple_regret=simple,
         simple_error=0.0,
-        checkpoints=points,
+        checkpoints=np.asarray(points, dtype=np.int64),
         curve=curve,
         curve_error=np.zeros(len(points)),
         plays=plays,

@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from ..checkpoint import Checkpoint
 from ..crew import Crew, Piece, split
 from ..errors import IndexFault, InputError
 from ..families import Array
@@ -312,14 +313,15 @@ def _in_order(
 
 
 def _results(
-    make: Callable[[], _Simulation], chunks: Sequence[tuple[int, int]], seconds: float, crew: Crew
+    make: Callable[[], _Simulation], chunks: Sequence[tuple[int, int]], each: float, crew: Crew
 ) -> Iterator[_ChunkResult]:
-    """Results of all chunks in their order, whoever simulates them."""
+    """Results of all chunks in their order, whoever simulates them; each takes so many seconds."""
+    seconds = each * len(chunks)
     if not crew.worth(seconds, "chunks"):
         yield from _in_order(make().chunk, chunks, crew.threads)
         return
     pieces = [
-        Piece((chunks[first:last],), seconds * (last - first) / len(chunks))
+        Piece((chunks[first:last],), each * (last - first))
         for first, last in crew.cut(len(chunks), seconds, "chunks")
     ]
     for results in crew.do(make, "chunks", pieces):
@@ -339,6 +341,8 @@ def simulate(
     lanes: int,
     luck: int | None = None,
     keep_plays: bool = False,
+    keep: Checkpoint,
+    resume: bool,
     progress: Progress | None,
 ) -> tuple[tuple[Evaluation, ...], Array]:
     """The evaluations of policies that play the same problems, and the covariance of their regrets."""
@@ -361,7 +365,7 @@ def simulate(
     blocks = _CHUNK_WORK // (horizon * prior.arms) // MOST_LANES
     size = max(1, min(_MOST_EPISODES, max(1, blocks) * MOST_LANES) // runs)
     chunks = [(first, min(first + size, problems)) for first in range(0, problems, size)]
-    seconds = len(plans) * work_seconds(prior, horizon, episodes)
+    each = len(plans) * work_seconds(prior, horizon, episodes) / len(chunks)
 
     count = len(plans)
     total = np.zeros((count, len(checkpoints) + 1))
@@ -369,18 +373,43 @@ def simulate(
     products = np.zeros((count, count))
     plays = np.zeros((count, prior.arms))
     regret = np.empty((count, problems if kept else 0), np.float32)
-    kept_plays = np.empty((count, prior.arms, problems), np.float32) if keep_plays else None
-    for (first, last), result in zip(chunks, _results(make, chunks, seconds, crew), strict=True):
-        total += result.total
-        squares += result.squares
-        products += result.products
-        plays += result.plays
-        if kept:
-            regret[:, first:last] = result.regret
-        if kept_plays is not None:
-            kept_plays[:, :, first:last] = result.problem_plays
-        if progress is not None:
-            progress(last, problems)
+    kept_plays = np.empty((count, prior.arms, problems if keep_plays else 0), np.float32)
+    now = {"total": total, "squares": squares, "products": products, "plays": plays}
+    done = 0
+
+    def state() -> dict[str, Any]:
+        ahead = chunks[done][0] if done < len(chunks) else problems
+        return {
+            **now,
+            "done": done,
+            "regret": regret[:, :ahead],
+            "kept_plays": kept_plays[:, :, :ahead],
+        }
+
+    if resume:
+        known = keep.read(state().keys())
+        done = int(known["done"])
+        for name, sums in now.items():
+            sums[:] = known[name]
+        regret[:, : known["regret"].shape[1]] = known["regret"]
+        kept_plays[:, :, : known["kept_plays"].shape[2]] = known["kept_plays"]
+    try:
+        rest = chunks[done:]
+        for (first, last), result in zip(rest, _results(make, rest, each, crew), strict=True):
+            total += result.total
+            squares += result.squares
+            products += result.products
+            plays += result.plays
+            if kept:
+                regret[:, first:last] = result.regret
+            if keep_plays:
+                kept_plays[:, :, first:last] = result.problem_plays
+            done += 1
+            keep.write(state)
+            if progress is not None:
+                progress(last, problems)
+    finally:
+        keep.write(state, at_once=True)
 
     means = total / problems
     freedom = problems - 1
@@ -399,7 +428,7 @@ def simulate(
             curve_error=errors[position, :-1],
             plays=plays[position] / episodes,
             problem_regret=regret[position] if kept else None,
-            problem_plays=None if kept_plays is None else kept_plays[position],
+            problem_plays=kept_plays[position] if keep_plays else None,
         )
         for position in range(count)
     )

@@ -16,9 +16,8 @@ from ..data import read_data, write_data
 from ..errors import InputError
 from ..evaluation import Evaluation, evaluate, exact, recount
 from ..evaluation.batch import Batch
-from ..formulas import search
+from ..formulas import search, state_path
 from ..formulas.classes import Classes, kept_classes, make_classes
-from ..formulas.state import state_path
 from ..learning import learn
 from ..learning.aim import silent, stream
 from ..learning.spaces import make_space

@@ -6,8 +6,7 @@ from .grammar import Grammar
 from .result import Entry as RankedFormula
 from .result import Found, Refined
 from .sample import Sample, every_state, general_sample, reachable_sample
-from .searcher import AUTO, search
-from .state import state_path
+from .searcher import AUTO, search, state_path
 from .strategies import STRATEGIES
 
 __all__ = [

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ..checkpoint import Checkpoint
 from ..errors import InputError, WorkerError, nearest
 from ..evaluation import exact, montecarlo
 from ..evaluation.batch import Batch
@@ -32,13 +33,17 @@ from .measure import Ranking, measure_classes
 from .refine import refined
 from .result import Entry, Found
 from .sample import problems_of, reachable_sample
-from .state import State, state_path
 from .strategies import STRATEGIES, Exact, Halving, Strategy
 
 AUTO = "auto"
 # What `auto` plans for if no time is given, in seconds.
 _TIME = 900.0
 _HALVING_TIME = 240.0
+
+
+def state_path(out: Path) -> Path:
+    """Where a search that writes best.json keeps its state: best.search.npz beside it."""
+    return out.with_name(f"{out.stem}.search.npz")
 
 
 def _choose(
@@ -178,17 +183,17 @@ def search(
         "top": top,
         "seed": aim.seed,
     }
-    state = State(settings, path)
+    state = Checkpoint(settings, path, "search")
     if resume:
-        state.read(way)
+        way.restore(state.read(way.state().keys()))
     earlier = way.now_seconds
     try:
         stopped = _run(way, state, began, time_limit, progress)
     except WorkerError:
-        state.write(way, at_once=True)
+        state.write(way.state, at_once=True)
         raise
     except KeyboardInterrupt:
-        state.write(way, at_once=True)
+        state.write(way.state, at_once=True)
         if not measured or not len(way.found()):
             raise
         announce("stopped: measuring the best so far")
@@ -266,7 +271,7 @@ def _classes(
 
 def _run(
     way: Strategy,
-    state: State,
+    state: Checkpoint,
     began: float,
     limit: float | None,
     progress: Callable[[float, str], None] | None,
@@ -281,7 +286,7 @@ def _run(
         way.now_seconds = earlier + taken
         if way.share >= 1.0:
             return "finished"
-        state.write(way)
+        state.write(way.state)
         if limit is not None and taken > limit:
             return "time limit"
 
