@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import metabandit as mb
+from metabandit.crew import Crew
 from metabandit.experiments import paper, plan, records, screening, work
 from metabandit.experiments.plan import PARTS, candidates, pieces
 from metabandit.experiments.records import Records
@@ -39,7 +40,7 @@ def quietly(share, doing):
 
 @pytest.fixture
 def shop(tmp_path):
-    return work.Workshop(Records("tiny", 0), tmp_path, 1, lambda message: None)
+    return work.Workshop(Records("tiny", 0), tmp_path, Crew(1), lambda message: None)
 
 
 # The data ---------------------------------------------------------------------------------------

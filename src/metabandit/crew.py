@@ -91,11 +91,21 @@ def _pack(value: Any, what: str) -> bytes:
     return packed
 
 
-@lru_cache(maxsize=4)
-def _make(tool: bytes) -> Any:
+def _unpack(packed: bytes) -> Any:
     from pickle import loads
 
-    return loads(tool)()
+    try:
+        return loads(packed)
+    except (ImportError, AttributeError) as error:
+        raise WorkerError(
+            f"a worker on {platform.node()} cannot read what it is asked to do: {error}; the modules of "
+            f"your own policies and priors must be installed there, too"
+        ) from None
+
+
+@lru_cache(maxsize=4)
+def _make(tool: bytes) -> Any:
+    return _unpack(tool)()
 
 
 def perform(
@@ -103,11 +113,9 @@ def perform(
 ) -> tuple[Any, float]:
     """Do a piece of work in the process of a worker: its result, and the seconds it took."""
     compare(wanted, stamp(), f"a worker on {platform.node()}")
-    from pickle import loads
-
-    made = _make(tool)
+    made, given = _make(tool), _unpack(arguments)
     begun = time.perf_counter()
-    result = getattr(made, method)(*loads(arguments))
+    result = getattr(made, method)(*given)
     return result, time.perf_counter() - begun
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
@@ -178,10 +179,11 @@ def evaluate(
         if announce is not None:
             announce(f"the table of {large[0]} is too large to be sent: all play in this process")
     method = _pick_method(method, plans, prior, horizon, asked=asked)
+    # Names for people; what they stand for as a fingerprint.
+    contents = repr([(item.content(), str(getattr(item, "start", ""))) for item in made])
     settings = {
-        "policies": [
-            [item.name, str(getattr(item, "start", "")), repr(item.content())] for item in made
-        ],
+        "policies": ", ".join(item.name for item in made),
+        "fingerprint of the policies": hashlib.sha256(contents.encode()).hexdigest()[:16],
         "prior": str(prior),
         "arms": prior.arms,
         "horizon": horizon,

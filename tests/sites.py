@@ -1,0 +1,67 @@
+"""A real Dask scheduler and real workers on this machine, each a process of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+
+def until(holds, what, seconds=60.0):
+    """Wait for something that must happen."""
+    end = time.monotonic() + seconds
+    while not (found := holds()):
+        assert time.monotonic() < end, f"waited in vain for {what}"
+        time.sleep(0.02)
+    return found
+
+
+class Site:
+    """A scheduler and its workers, one thread each, without anyone to start them again."""
+
+    def __init__(self, folder: Path, workers: int = 2) -> None:
+        self.folder = folder
+        self.workers: list[subprocess.Popen] = []
+        self.log = folder / "scheduler.log"
+        self.scheduler = self._start(
+            self.log, "dask_scheduler", "--port", "0", "--host", "127.0.0.1"
+        )
+        pattern = re.compile(r"Scheduler at:\s+(tcp://\S+)")
+        found = until(lambda: pattern.search(self.log.read_text()), "the scheduler")
+        self.address = found.group(1)
+        self.add(workers)
+
+    def _start(self, log, module, *options, path=None):
+        env = {**os.environ, "PYTHONPATH": str(path or Path(__file__).parent.parent)}
+        with log.open("w") as output:
+            return subprocess.Popen(
+                [sys.executable, "-m", f"distributed.cli.{module}", *options, "--no-dashboard"],
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=env,
+                cwd=self.folder,
+            )
+
+    def add(self, workers=1, *, path=None):
+        """Start workers, which find the modules on `path` first; the tests by default."""
+        for _ in range(workers):
+            log = self.folder / f"worker{len(self.workers)}.log"
+            options = (self.address, "--nthreads", "1", "--no-nanny")
+            self.workers.append(self._start(log, "dask_worker", *options, path=path))
+        wanted = len(self.workers)
+        joined = "Starting worker compute stream"
+        until(lambda: self.log.read_text().count(joined) >= wanted, "the workers")
+
+    def close(self):
+        for process in (*self.workers, self.scheduler):
+            process.kill()
+            process.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
