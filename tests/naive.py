@@ -92,34 +92,34 @@ def polynomial(values: list[float], weights: list[float]) -> float:
     )
 
 
+# Of the first value and the last, as NumPy's numbers, and of all as they are.
+_OPERATIONS = {
+    "add": lambda x, y, values: x + y,
+    "subtract": lambda x, y, values: x - y,
+    "multiply": lambda x, y, values: x * y,
+    "divide": lambda x, y, values: x / y,
+    "invert": lambda x, y, values: 1.0 / x,
+    "negate": lambda x, y, values: -x,
+    "power": lambda x, y, values: (
+        x * x if y == 2.0 else 1.0 if x == y == 0.0 else np.exp(y * np.log(x))
+    ),
+    "min": lambda x, y, values: min(values[0], values[-1]),
+    "max": lambda x, y, values: max(values[0], values[-1]),
+    "sqrt": lambda x, y, values: np.sqrt(x),
+    "ln": lambda x, y, values: np.log(x),
+    "exp": lambda x, y, values: np.exp(x),
+    "abs": lambda x, y, values: abs(x),
+    "kl_upper": lambda x, y, values: kl_upper(values[0], values[-1]),
+    "beta_quantile": lambda x, y, values: special.betaincinv(values[1], values[2], values[0]),
+    "polynomial": lambda x, y, values: polynomial(values[:4], values[4:]),
+}
+
+
 def _apply(name: str, values: list[float]) -> float:
-    x = values[0]
-    y = values[-1]
     if any(math.isnan(value) for value in values):
         return math.nan
     with np.errstate(all="ignore"):
-        x64, y64 = np.float64(x), np.float64(y)
-        table = {
-            "add": lambda: x64 + y64,
-            "subtract": lambda: x64 - y64,
-            "multiply": lambda: x64 * y64,
-            "divide": lambda: x64 / y64,
-            "invert": lambda: 1.0 / x64,
-            "negate": lambda: -x64,
-            "power": lambda: (
-                x64 * x64 if y == 2.0 else 1.0 if x == y == 0.0 else np.exp(y64 * np.log(x64))
-            ),
-            "min": lambda: min(x, y),
-            "max": lambda: max(x, y),
-            "sqrt": lambda: np.sqrt(x64),
-            "ln": lambda: np.log(x64),
-            "exp": lambda: np.exp(x64),
-            "abs": lambda: abs(x64),
-            "kl_upper": lambda: kl_upper(x, y),
-            "beta_quantile": lambda: special.betaincinv(values[1], values[2], values[0]),
-            "polynomial": lambda: polynomial(values[:4], values[4:]),
-        }
-        return float(table[name]())
+        return float(_OPERATIONS[name](np.float64(values[0]), np.float64(values[-1]), values))
 
 
 def value(tree: Tree, state: dict[str, float]) -> float:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from .jit import allocating_jit, jit
-from .pairs import pair
+from .pairs import ZERO, pair
 
 DONE = 0
 NO_CUT = 1
@@ -107,7 +107,9 @@ def run_two(first, last, value, offset, stride, chance, mirror, keep, cuts):
     nothing = np.empty(0)
     for m in range(last - 1, first - 1, -1):
         blocks = (m // 2 if mirror else m) + 1
-        status = step_two(m, 0, blocks, value, offset, stride, chance, mirror, nothing, keep, cuts)
+        status = step_two(
+            m, ZERO, blocks, value, offset, stride, chance, mirror, nothing, keep, cuts
+        )
         if status != DONE:
             return status
     return DONE

@@ -15,7 +15,7 @@ import numpy as np
 from .forward import DONE, MOST_PLAYS, TINY, fold, set_tables, step_two, totals
 from .jit import jit, lane
 from .machine import Program
-from .pairs import pair
+from .pairs import TWO, ZERO, pair
 from .simulate import DONE as SIMULATED
 from .simulate import Problems, Run, simulate
 
@@ -184,18 +184,20 @@ def evaluate_many(
             end = points[position]
             if not program.varies:
                 finite = set_tables(
-                    m, game.horizon, game.plays, 2, program, choice, tables, max(end - 1, 0)
+                    m, game.horizon, game.plays, TWO, program, choice, tables, max(end - 1, 0)
                 )
             status = DONE
             while m < end:
                 if program.varies:
-                    finite = set_tables(m, game.horizon, game.plays, 2, program, choice, tables, m)
+                    finite = set_tables(
+                        m, game.horizon, game.plays, TWO, program, choice, tables, m
+                    )
                 if choices.shape[0] > 0:
                     fingerprint = u64(fingerprint + _choices(m, slice, tables))
                 blocks = (m // 2 if slice.mirror else m) + 1
                 status = step_two(
                     m,
-                    0,
+                    ZERO,
                     blocks,
                     slice,
                     choice,

@@ -17,7 +17,7 @@ from collections import namedtuple
 import numpy as np
 
 from .jit import allocating_jit, jit
-from .pairs import TIE, fill_indices, mark_ties, pair
+from .pairs import TIE, TWO, ZERO, fill_indices, mark_ties, pair
 
 BY_INDEX = 0
 BY_TABLE = 1
@@ -427,10 +427,10 @@ def run_two(first, last, horizon, plays, slice, choice, program, tables, finite,
     nothing = np.zeros(0, np.int64)
     for m in range(first, last):
         if program.varies or choice.kind == BY_TABLE:
-            finite = set_tables(m, horizon, plays, 2, program, choice, tables, m)
+            finite = set_tables(m, horizon, plays, TWO, program, choice, tables, m)
         blocks = (m // 2 if slice.mirror else m) + 1
         status = step_two(
-            m, 0, blocks, slice, choice, tables, finite, room, room, nothing, nothing, fault
+            m, ZERO, blocks, slice, choice, tables, finite, room, room, nothing, nothing, fault
         )
         if status != DONE:
             fault[4] = m

@@ -10,33 +10,84 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numba
 from numba import types
 
+try:
+    import fcntl
 
-def _forget_stale_code() -> None:
-    """Empty the cache beside these files if any of them has changed.
+    from numba.core.compiler_lock import global_compiler_lock
+except ImportError:  # Windows has no such locks, and numba does not promise its own
+    fcntl = None  # type: ignore[assignment]
+    global_compiler_lock = contextlib.nullcontext()  # type: ignore[assignment]
+
+
+# A process that is stopped, not ended, keeps its locks; the others then compile for themselves.
+_PATIENCE = 120.0  # seconds
+_HELD: set[Path] = set()
+
+
+@contextlib.contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    """Let one process at a time into the block; where nothing can be locked, let all in.
+
+    The system takes a lock from a process that ends, however it ends. Threads keep each other out
+    by other means.
+    """
+    with contextlib.ExitStack() as scope:
+        if fcntl is not None and lock not in _HELD:
+            with contextlib.suppress(OSError):
+                file = scope.enter_context(lock.open("a"))
+                _wait_for(file)
+                # Closing is not enough if this process has forked.
+                scope.callback(fcntl.flock, file, fcntl.LOCK_UN)
+                _HELD.add(lock)
+                scope.callback(_HELD.remove, lock)
+        yield
+
+
+def _wait_for(file: IO[str]) -> None:
+    """Lock a file, or raise OSError."""
+    end = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > end:
+                raise
+        time.sleep(0.02)
+
+
+def _forget_stale_code(folder: Path) -> None:
+    """Empty the cache beside the files of a folder if any of them has changed.
 
     numba looks at the file of a kernel, not at the files of the functions inside it.
     """
-    folder = Path(__file__).parent
     sources = b"".join(path.read_bytes() for path in sorted(folder.glob("*.py")))
     digest = hashlib.sha256(sources).hexdigest()
     stamp = folder / "__pycache__" / "kernels.sha256"
+
+    def is_fresh() -> bool:
+        return stamp.exists() and stamp.read_text() == digest
+
     with contextlib.suppress(OSError):  # a folder that cannot be written has no cache either
-        if stamp.exists() and stamp.read_text() == digest:
+        if is_fresh():
             return
-        for path in stamp.parent.glob("*.nb[ic]"):
-            path.unlink(missing_ok=True)
         stamp.parent.mkdir(exist_ok=True)
-        stamp.write_text(digest)
+        with _alone(stamp.with_suffix(".lock")):
+            if is_fresh():  # another process was first, and may have compiled something since
+                return
+            for path in stamp.parent.glob("*.nb[ic]"):
+                path.unlink(missing_ok=True)
+            stamp.write_text(digest)
 
 
-_forget_stale_code()
+_forget_stale_code(Path(__file__).parent)
 
 _FLAGS: dict[str, Any] = {
     "nopython": True,
@@ -51,14 +102,45 @@ _FLAGS: dict[str, Any] = {
 _NO_COUNTING: dict[str, Any] = {"_nrt": False}
 
 
+def _lock_of(kernel: Any) -> Path:
+    """The file that a process locks to compile a kernel."""
+    function = kernel.py_func
+    module = function.__module__.rsplit(".", 1)[-1]
+    return Path(kernel.stats.cache_path) / f"{module}.{function.__qualname__}.lock"
+
+
+def _compiled_once(kernel: Any) -> Any:
+    """Let one process compile a kernel; others that want it meanwhile wait, and find it on disk.
+
+    Two that save at once could also spoil numba's cache: each would write the index that it knows.
+
+    A thread takes the lock of numba's compiler first. So one thread of a process at most waits for
+    files, and does so in the order in which kernels call each other.
+    """
+    if not hasattr(kernel, "compile"):
+        return kernel  # NUMBA_DISABLE_JIT leaves functions as they are
+    compile_or_load = kernel.compile
+    lock = _lock_of(kernel)
+
+    @functools.wraps(compile_or_load)
+    def alone(signature: Any) -> Any:
+        if signature in kernel.overloads:
+            return compile_or_load(signature)
+        with global_compiler_lock, _alone(lock):
+            return compile_or_load(signature)
+
+    kernel.compile = alone
+    return kernel
+
+
 def jit(function: Any) -> Any:
     """Compile `function`, which makes no arrays, at its first call and keep the result on disk."""
-    return numba.jit(function, cache=True, **_FLAGS, **_NO_COUNTING)
+    return _compiled_once(numba.jit(function, cache=True, **_FLAGS, **_NO_COUNTING))
 
 
 def allocating_jit(function: Any) -> Any:
     """The same for a function that makes arrays."""
-    return numba.jit(function, cache=True, **_FLAGS)
+    return _compiled_once(numba.jit(function, cache=True, **_FLAGS))
 
 
 def lane(function: Any) -> Any:
@@ -66,7 +148,8 @@ def lane(function: Any) -> Any:
 
     LLVM keeps larger functions as calls, and a loop with a call in it is not vectorised.
     """
-    return numba.jit(function, cache=True, forceinline=True, **_FLAGS, **_NO_COUNTING)
+    inlined = numba.jit(function, cache=True, forceinline=True, **_FLAGS, **_NO_COUNTING)
+    return _compiled_once(inlined)
 
 
 _POINTERS: list[Callable[[], Any]] = []
@@ -82,7 +165,12 @@ def pointer(signature: Any, *, cache: bool = True) -> Any:
     def delayed(function: Any) -> Any:
         @functools.cache
         def compiled() -> Any:
-            return numba.cfunc(signature, cache=cache, **_FLAGS)(function)
+            compile_or_load = numba.cfunc(signature, cache=cache, **_FLAGS)
+            if not cache:
+                return compile_or_load(function)
+            lock = _lock_of(numba.jit(function, cache=True))
+            with global_compiler_lock, _alone(lock):
+                return compile_or_load(function)
 
         if cache:
             _POINTERS.append(compiled)

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
-from cmaes import CMA
 
 from ...errors import InputError
 from ...families import Array
@@ -52,6 +51,8 @@ class Cma(Optimizer):
         self._start()
 
     def _start(self) -> None:
+        from cmaes import CMA  # takes a second to load
+
         self.search = CMA(
             mean=self.task.center.copy(),
             sigma=self.begin,
