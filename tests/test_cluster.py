@@ -347,16 +347,13 @@ def test_a_pool_that_breaks_says_so(small, tmp_path):
 # The command line --------------------------------------------------------------------------------
 
 EVALUATE = (
-    "evaluate", "ucb1", "kl-ucb", "thompson", "--horizon", "1000", "--episodes", "60000",
+    "evaluate", "ucb1", "kl-ucb", "thompson", "--horizon", "1000", "--episodes", "40000",
     "--no-floor", "--json",
 )  # fmt: skip
 LEARN = (
-    "learn", "--space", "ucb1", "--arms", "4", "--horizon", "500", "--generations", "40", "--json",
+    "learn", "--horizon", "70", "--objective", "quantile:q=0.9", "--generations", "6", "--json",
 )  # fmt: skip
-SEARCH = (
-    "search", "--arms", "3", "--horizon", "300", "--length", "3", "--effort", "0.05", "--json",
-    "--strategy", "halving",
-)  # fmt: skip
+SEARCH = ("search", "--horizon", "130", "--length", "4", "--json")
 REPRODUCE = ("reproduce", "curves", "--json", "--out", "records")
 KINDS = {"evaluate": EVALUATE, "learn": LEARN, "search": SEARCH, "reproduce": REPRODUCE}
 
@@ -539,8 +536,9 @@ def test_a_worker_of_another_version(tmp_path, other_version, late):
     assert "Traceback" not in errors
 
 
-@pytest.mark.parametrize("lost", ["workers", "scheduler"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "lost"), [*((kind, "workers") for kind in KINDS), ("learn", "scheduler")]
+)
 def test_what_was_finished_is_kept_when_all_is_lost(kind, lost, plain, tmp_path):
     command = [item for item in KINDS[kind] if item != "--json"]
     if kind != "reproduce":

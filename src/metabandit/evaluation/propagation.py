@@ -14,6 +14,7 @@ from ..families import Array
 from ..policies import ByCounts, Plan
 from ..policies.induction import first_outcomes
 from ..priors import Bernoulli, Prior
+from .threads import one_blas_thread
 
 # In longer plays the steps from so many plays on are cut into parts for several threads. The parts
 # do not depend on the number of threads, so that results do not either.
@@ -316,8 +317,10 @@ class TwoArms(_Propagation):
         transposed.
         """
         found = np.empty(len(means))
-        for first in range(0, len(means), _PROBLEMS):
-            found[first : first + _PROBLEMS] = self._expect(means[first : first + _PROBLEMS], m, of)
+        with one_blas_thread:
+            for first in range(0, len(means), _PROBLEMS):
+                some = slice(first, first + _PROBLEMS)
+                found[some] = self._expect(means[some], m, of)
         return found
 
     def _expect(self, means: Array, m: int, of: Callable[[int, int], Any]) -> Array:

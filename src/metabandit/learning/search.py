@@ -16,6 +16,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..evaluation import evaluate
+from ..evaluation.threads import one_blas_thread
 from ..expressions import operators
 from ..families import BETA, Array
 from ..policies import Policy
@@ -191,7 +192,8 @@ class Search:
         work = 0.0
         while True:
             begun = time.monotonic()
-            candidates = optimizer.ask()
+            with one_blas_thread:
+                candidates = optimizer.ask()
             record = self.trace.recall(self.generation, candidates)
             if record is None:
                 policies = [stage.candidate(item) for item in candidates]
@@ -206,7 +208,8 @@ class Search:
                 )
             if not done and not np.isfinite(judgement.values).any():
                 self._refuse(stage, candidates)
-            optimizer.tell(candidates, judgement.values)
+            with one_blas_thread:
+                optimizer.tell(candidates, judgement.values)
             judge.adapt(judgement)
             stage.learn_from(candidates, judgement, optimizer.center)
             done += 1
