@@ -6,7 +6,7 @@ BIN := .venv/bin
 # also where the environment says not to.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test lint simulator-kernels exact-kernels bench reproduction learning formulas picture clean
+.PHONY: demo test lint simulator-kernels exact-kernels bench reproduction learning formulas cluster picture clean
 
 .venv/made:
 	$(PYTHON) -m venv .venv
@@ -68,6 +68,10 @@ learning: .venv/run
 # What the search for formulas reaches: about 40 minutes on two cores, 10 of them for length 8.
 formulas: .venv/run
 	$(BIN)/python benchmarks/formulas.py --markdown docs/formulas-results.md
+
+# What a Dask cluster on this machine gives: about half an hour on two quiet cores.
+cluster: .venv/dev
+	$(BIN)/python benchmarks/cluster.py --markdown docs/cluster-results.md
 
 # The pictures of the README and of docs/formulas.md.
 picture: .venv/run

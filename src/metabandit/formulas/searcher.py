@@ -152,7 +152,7 @@ def search(
     batch = Batch.of(compiled, prior, aim.horizon, begin, aim.crew)
     name, episodes = _choose(strategy, batch, aim, top, time_limit, effort)
     if measured:
-        aim = replace(aim, floor=find_floor(prior, aim.horizon, aim.crew.threads, announce))
+        aim = replace(aim, floor=find_floor(prior, aim.horizon, aim.crew, announce))
     options: dict[str, Any] = {
         Exact.name: {},
         Halving.name: {"episodes": episodes},
@@ -339,6 +339,7 @@ def _finish(
     for item in freed:
         if worth is None or item.measurement.objective < worth.objective:
             best, worth = item.content, item.measurement
+    least = aim.least()
     origin = Origin(
         space=f"formulas up to length {known.length}",
         prior=str(aim.prior),
@@ -354,7 +355,7 @@ def _finish(
         generations=0,
         evaluations=len(known),
         regret=None if worth is None else worth.measured(),
-        floor=None if aim.floor is None else aim.floor.regret,
+        floor=None if least is None else least.regret,
         versions=versions(),
     )
     return Found(
@@ -363,7 +364,7 @@ def _finish(
         policy=best.policy(best.expression if worth is None else worth.comparison[0].policy),
         file=PolicyFile(policy=best, learned=origin),
         comparison=None if worth is None else worth.comparison,
-        floor=None if aim.floor is None else aim.floor.regret,
+        floor=None if least is None else least.regret,
         strategy=way.name,
         classes=len(known),
         stopped=stopped,

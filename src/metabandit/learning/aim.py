@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import platform
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 
 import numpy as np
 
-from ..crew import Crew, make_crew
+from ..crew import Asked, Crew, make_crew
 from ..errors import InputError
 from ..policies import Policy, policy
 from ..policies.optimum import Optimum
@@ -24,9 +25,31 @@ def stream(seed: int, *path: int) -> int:
     return (int(state[0]) << 31 ^ int(state[1])) % 2**62
 
 
+class Floor:
+    """What the Bayes-optimal policy has: known, or still being computed by a worker."""
+
+    def __init__(self, known: Optimum | None, asked: Asked | None = None) -> None:
+        self.known = known
+        self.asked = asked
+
+    def now(self) -> Optimum | None:
+        """If it is there."""
+        if self.asked is not None and not self.asked.done():
+            return None
+        return self.wait()
+
+    def wait(self) -> Optimum | None:
+        """As soon as it is there; None if no memory is large enough."""
+        if self.asked is not None:
+            asked, self.asked = self.asked, None
+            with suppress(InputError):
+                self.known = asked.result()
+        return self.known
+
+
 @dataclass(frozen=True, kw_only=True)
 class Aim:
-    """What is asked, with which seed, and who does the work; the floor, where it is known."""
+    """What is asked, with which seed, and who does the work; the floor, if it is wanted."""
 
     prior: Prior
     horizon: int
@@ -34,7 +57,11 @@ class Aim:
     reference: Policy | None
     seed: int
     crew: Crew
-    floor: Optimum | None = None
+    floor: Floor | None = None
+
+    def least(self) -> Optimum | None:
+        """What the Bayes-optimal policy has, if it is wanted and can be had."""
+        return None if self.floor is None else self.floor.wait()
 
 
 def make_aim(

@@ -180,7 +180,7 @@ def learn(
             )
     announce = announce or silent
     if measured:
-        plan = replace(plan, floor=find_floor(prior, plan.horizon, plan.crew.threads, announce))
+        plan = replace(plan, floor=find_floor(prior, plan.horizon, plan.crew, announce))
     path = None if target is None else trace_path(target)
     trace = Trace(_settings(plan), path, resume=resume)
     try:
@@ -329,7 +329,10 @@ def _finish(
         stopped = "interrupted"
     content = space.describe(coordinates)
     values = space.parameters(coordinates)
-    floor = None if plan.floor is None else plan.floor.regret
+    # Who stops a run twice does not wait for it.
+    known = plan.floor
+    least = None if known is None else known.now() if found is None else known.wait()
+    floor = None if least is None else least.regret
     settings = search.trace.settings | {"generations": search.generation}
     names = [field.name for field in fields(Origin)]
     file = PolicyFile(

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
+from ..crew import Asked, Crew, Piece
 from ..errors import InputError
-from ..evaluation import Comparison, Evaluation, evaluate, exact
+from ..evaluation import Comparison, Evaluation, default_checkpoints, evaluate, exact
 from ..policies import Policy, policy
 from ..policies.file import Measured
 from ..policies.optimum import Optimum, has_optimum, optimal, optimum_seconds
 from ..priors import Prior
-from .aim import Aim, stream
+from .aim import Aim, Floor, stream
 from .judges import Judge, judging_method
 
 _CLASSICS = ("ucb1", "ucb1-tuned", "kl-ucb", "thompson")
@@ -51,9 +54,20 @@ class Measurement:
         )
 
 
+class _Optimum:
+    """The floor as a piece of work for another process."""
+
+    def __init__(self, prior: Prior, horizon: int) -> None:
+        self.prior = prior
+        self.horizon = horizon
+
+    def solve(self) -> Optimum:
+        return optimal(self.prior, self.horizon, threads=1)
+
+
 def find_floor(
-    prior: Prior, horizon: int, threads: int, announce: Callable[[str], None]
-) -> Optimum | None:
+    prior: Prior, horizon: int, crew: Crew, announce: Callable[[str], None]
+) -> Floor | None:
     """The Bayes-optimal regret, where it takes a minute at most."""
     if not has_optimum(prior):
         return None
@@ -61,11 +75,15 @@ def find_floor(
     if seconds > _PATIENCE:
         return None
     if seconds > 2.0:
+        if crew.executor is not None:
+            # A worker does it meanwhile: nothing waits for it before the end.
+            piece = Piece((), seconds)
+            return Floor(None, crew.ask(partial(_Optimum, prior, horizon), "solve", piece))
         announce(
             f"computing the Bayes-optimal floor for {horizon} plays, up to {seconds:.0f} s ..."
         )
     try:
-        return optimal(prior, horizon, threads=threads)
+        return Floor(optimal(prior, horizon, threads=crew.threads))
     except InputError:  # more memory than there is
         return None
 
@@ -116,19 +134,27 @@ def _evaluate(
 
     if seconds(everyone) <= _QUICK:
         comparison = evaluate(everyone, prior, horizon, method="exact", **options)
-        return replace(comparison, floor=aim.floor), comparison[0]
+        return replace(comparison, floor=aim.least()), comparison[0]
     episodes = int(min(_MOST_EPISODES, max(20_000, _REPORT_WORK / (horizon * prior.arms))))
+    first = everyone[:1]
+    asked: Asked | None = None
+    if seconds(first) <= _PATIENCE and aim.crew.executor is not None:
+        # A worker begins with what takes longest.
+        make = partial(exact.Exactly, prior, horizon, default_checkpoints(horizon))
+        arguments = (first[0].name, first[0].plan(prior, horizon))
+        asked = aim.crew.ask(make, "evaluate", Piece(arguments, seconds(first)))
     announce(f"measuring the result beside classics on {episodes:,} fresh problems ...")
     comparison = evaluate(
         everyone, prior, horizon, method="monte-carlo", episodes=episodes, **options
     )
-    comparison = replace(comparison, floor=aim.floor)
-    if seconds(everyone[:1]) <= _PATIENCE:
+    comparison = replace(comparison, floor=aim.least())
+    if seconds(first) <= _PATIENCE:
         announce("computing its exact regret ...")
-        try:
-            return comparison, evaluate(everyone[:1], prior, horizon, method="exact", **options)[0]
-        except InputError:  # more memory than there is
-            pass
+        with suppress(InputError):  # more memory than there is
+            if asked is not None:
+                found: Evaluation = asked.result()
+                return comparison, found
+            return comparison, evaluate(first, prior, horizon, method="exact", **options)[0]
     return comparison, comparison[0]
 
 

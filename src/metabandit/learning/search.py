@@ -251,11 +251,12 @@ class Search:
 
     def _floor_reached(self, stage: Stage) -> bool:
         plan = self.plan
-        known = plan.floor is not None and stage.last and stage.judge.method == EXACTLY
+        floor = None if plan.floor is None else plan.floor.now()
+        known = floor is not None and stage.last and stage.judge.method == EXACTLY
         if not known or plan.objective.name != "regret" or stage.best is None:
             return False
-        assert plan.floor is not None
-        return stage.best[0] <= plan.floor.regret * (1.0 + _REACHED)
+        assert floor is not None
+        return stage.best[0] <= floor.regret * (1.0 + _REACHED)
 
     def _record(
         self, stage: Stage, number: int, candidates: Array, judgement: Judgement
@@ -292,7 +293,7 @@ class Search:
             best = math.inf if stage.best is None else stage.best[0]
         shares = [item.share for item in self.stages]
         done = sum(shares[:number]) + shares[number] * share
-        floor = self.plan.floor
+        floor = None if self.plan.floor is None else self.plan.floor.now()
         above = None
         if floor is not None and stage.last and self.plan.objective.name == "regret":
             above = best / floor.regret - 1.0

@@ -1,0 +1,210 @@
+"""What a Dask cluster gives: the same commands in one process, on one worker and on two.
+
+All on this machine: a real scheduler and real workers with one thread each. `--markdown` writes the
+tables of docs/cluster-results.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+COMMANDS = {
+    "search": ("search", "--horizon", "1000", "--effort", "0.25"),
+    "learn": ("learn", "--space", "power-2", "--horizon", "1000", "--effort", "0.1"),
+    "evaluate": (
+        "evaluate", "ucb1", "ucb1-tuned", "kl-ucb", "thompson", "r + 1/n", "--horizon", "1000",
+        "--episodes", "400000", "--no-floor",
+    ),
+    "reproduce": ("reproduce", "table2"),
+}  # fmt: skip
+PIECES = 200
+
+
+@contextmanager
+def site(workers: int, folder: Path) -> Iterator[str]:
+    """A scheduler and workers; gives its address."""
+
+    def start(module: str, *options: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", f"distributed.cli.{module}", *options, "--no-dashboard"]
+        quiet = subprocess.DEVNULL
+        return subprocess.Popen(command, cwd=folder, stdout=quiet, stderr=quiet)
+
+    contact = folder / f"scheduler{workers}.json"
+    here = ("--scheduler-file", str(contact))
+    processes = [start("dask_scheduler", "--port", "0", "--host", "127.0.0.1", *here)]
+    try:
+        while not contact.exists():
+            time.sleep(0.1)
+        address = json.loads(contact.read_text("utf-8"))["address"]
+        processes += [start("dask_worker", address, "--nthreads", "1") for _ in range(workers)]
+        from distributed import Client
+
+        with Client(address) as client:
+            client.wait_for_workers(workers)
+        yield address
+    finally:
+        for process in reversed(processes):
+            process.terminate()
+            process.wait()
+
+
+def figures(value: Any) -> Any:
+    """Everything but times."""
+    if isinstance(value, dict):
+        skipped = ("threads", "played")
+        return {k: figures(v) for k, v in value.items() if "seconds" not in k and k not in skipped}
+    return [figures(item) for item in value] if isinstance(value, list) else value
+
+
+def run(name: str, folder: Path, *options: str) -> tuple[float, Any]:
+    """Seconds that a command takes, and its figures."""
+    command = [sys.executable, "-m", "metabandit", *COMMANDS[name], *options, "--json"]
+    if name == "reproduce":
+        command += ["--out", str(Path(tempfile.mkdtemp(dir=folder)) / "out")]
+    begun = time.monotonic()
+    done = subprocess.run(
+        [*command, "--threads", "1"], capture_output=True, text=True, cwd=folder, check=False
+    )
+    taken = time.monotonic() - begun
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    found = json.loads(done.stdout)
+    if name == "reproduce":
+        return taken, {item["id"]: figures(item["result"]) for item in found["records"]}
+    return taken, figures(found)
+
+
+def pieces_of(address: str) -> tuple[int, float]:
+    """How many pieces workers did, and their seconds."""
+    from distributed import Client
+
+    with Client(address) as client:
+        done = client.run(lambda dask_worker: dask_worker.state.executed_count)
+        seconds = client.run_on_scheduler(
+            lambda dask_scheduler: dask_scheduler.task_prefixes["metabandit"].all_durations[
+                "compute"
+            ]
+        )
+        return sum(done.values()), seconds
+
+
+def overhead(address: str) -> dict[str, float]:
+    """Milliseconds a piece that does nothing: one after the other, and many at once."""
+    import metabandit as mb
+    from metabandit.crew import Crew, Piece
+
+    with mb.Cluster(address) as cluster:
+        crew = Crew(1, cluster)
+        nothing = [Piece((), 1.0)] * PIECES
+        list(crew.do(Nothing, "do", nothing[:4]))
+        begun = time.monotonic()
+        for piece in nothing[:50]:
+            crew.ask(Nothing, "do", piece).result()
+        alone = (time.monotonic() - begun) / 50
+        begun = time.monotonic()
+        list(crew.do(Nothing, "do", nothing))
+        return {"alone": 1e3 * alone, "many": 1e3 * (time.monotonic() - begun) / PIECES}
+
+
+class Nothing:
+    """A tool whose work takes no time."""
+
+    def do(self) -> None:
+        pass
+
+
+def measure(name: str, folder: Path) -> dict[str, Any]:
+    plain, wanted = run(name, folder)
+    row: dict[str, Any] = {"command": " ".join(COMMANDS[name]), "plain": plain, "same": True}
+    for workers in (1, 2):
+        with site(workers, folder) as address:
+            row[f"workers{workers}"], found = run(name, folder, "--cluster", address)
+            row["same"] = row["same"] and found == wanted
+            row[f"pieces{workers}"], row[f"busy{workers}"] = pieces_of(address)
+    return row
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", default=",".join(COMMANDS), help="names with commas between")
+    parser.add_argument("--json", type=Path, default=ROOT / "benchmarks" / "cluster.json")
+    parser.add_argument("--markdown", type=Path, help="also write the tables to this file")
+    options = parser.parse_args()
+    results = json.loads(options.json.read_text("utf-8")) if options.json.exists() else {}
+    sys.path.insert(0, str(Path(__file__).parent))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        # Workers import this file for the piece that does nothing.
+        os.environ["PYTHONPATH"] = str(Path(__file__).parent)
+        if options.rows:
+            run("evaluate", folder)  # compiles what is not yet
+        for row in filter(None, options.rows.split(",")):
+            results[row] = measure(row, folder)
+            options.json.write_text(json.dumps(results, indent=2) + "\n", "utf-8")
+            print(row, json.dumps(results[row]), flush=True)
+        if options.rows:
+            with site(2, folder) as address:
+                results["overhead"] = overhead(address)
+            options.json.write_text(json.dumps(results, indent=2) + "\n", "utf-8")
+    print(json.dumps(results.get("overhead")))
+    if options.markdown is not None:
+        options.markdown.write_text(markdown(results), "utf-8")
+
+
+def markdown(results: dict[str, Any]) -> str:
+    """The measurement, and the model beside it."""
+    cost = results["overhead"]["many"] / 1e3
+    measured, model = [], []
+    for name in COMMANDS:
+        if name not in results:
+            continue
+        row = results[name]
+        plain, one, two = row["plain"], row["workers1"], row["workers2"]
+        measured.append(
+            f"| `{row['command']}` | {plain:.0f} s | {one:.0f} s | {two:.0f} s | {one / two:.2f} | "
+            f"{100 * (one / plain - 1):+.1f} % | {'yes' if row['same'] else 'NO'} |"
+        )
+        alone = one - row["busy1"] - cost * row["pieces1"]
+        foreseen = alone + row["busy1"] / 2 + cost * row["pieces2"]
+        half = (row["busy1"] - alone) / alone if alone > 0 else float("inf")
+        model.append(
+            f"| {name} | {row['pieces1']:,} | {row['busy1'] / row['pieces1']:.2f} s | "
+            f"{alone:.0f} s | {foreseen:.0f} s | {two:.0f} s | {max(half, 1.0):,.0f} |"
+        )
+    both = results["overhead"]
+    return f"""# What a cluster gives
+
+Made by `make cluster` (benchmarks/cluster.py) on one machine with two shared cores: client, scheduler and
+workers all on it, one thread each. How it works: [cluster.md](cluster.md).
+
+| command | one process | one worker | two workers | two against one | one worker against one process | same figures |
+| --- | ---: | ---: | ---: | ---: | ---: | --- |
+{chr(10).join(measured)}
+
+A piece that does nothing takes {both["many"]:.1f} ms if many are handed out at once, {both["alone"]:.1f} ms alone.
+
+## The model
+
+With W workers a run takes about *own* + *work*/W + *pieces* x *overhead*: *own* is what the client does while
+workers wait, *work* what pieces take together, from the run on one worker. The last column is the number of
+workers at which half of their time is lost to *own*.
+
+| command | pieces | time a piece | own | two workers: foreseen | measured | half efficiency at |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: |
+{chr(10).join(model)}
+"""
+
+
+if __name__ == "__main__":
+    main()
