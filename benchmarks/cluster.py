@@ -20,11 +20,11 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 COMMANDS = {
-    "search": ("search", "--horizon", "1000", "--effort", "0.25"),
+    "search": ("search", "--horizon", "1000", "--length", "6", "--effort", "0.25"),
     "learn": ("learn", "--space", "power-2", "--horizon", "1000", "--effort", "0.1"),
     "evaluate": (
         "evaluate", "ucb1", "ucb1-tuned", "kl-ucb", "thompson", "r + 1/n", "--horizon", "1000",
-        "--episodes", "400000", "--no-floor",
+        "--episodes", "150000", "--no-floor",
     ),
     "reproduce": ("reproduce", "table2"),
 }  # fmt: skip

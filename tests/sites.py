@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -25,6 +26,7 @@ class Site:
     def __init__(self, folder: Path, workers: int = 2) -> None:
         self.folder = folder
         self.workers: list[subprocess.Popen] = []
+        self.client = None
         self.log = folder / "scheduler.log"
         self.scheduler = self._start(
             self.log, "dask_scheduler", "--port", "0", "--host", "127.0.0.1"
@@ -55,7 +57,19 @@ class Site:
         joined = "Starting worker compute stream"
         until(lambda: self.log.read_text().count(joined) >= wanted, "the workers")
 
+    def least(self):
+        """Pieces that were done by the worker that did fewest."""
+        from distributed import Client
+
+        if self.client is None:
+            self.client = Client(self.address, set_as_default=False)
+        done = self.client.run(lambda dask_worker: dask_worker.state.executed_count)
+        return min(done.values(), default=0)
+
     def close(self):
+        if self.client is not None:
+            with suppress(Exception):
+                self.client.close(timeout=1)
         for process in (*self.workers, self.scheduler):
             process.kill()
             process.wait()

@@ -27,7 +27,7 @@ from .settings import check_whole
 # an answer of the scheduler, until all is taken for lost.
 _REACH = 8.0
 _LOOK = 1.0
-_PATIENCE = 8.0
+_PATIENCE = 6.0
 
 
 _ADDRESS = re.compile(r"([a-z]+://)?(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):\d{1,5}")
@@ -166,6 +166,10 @@ class Cluster(Executor):
                     future.result()
         self._leave()
 
+    def __exit__(self, kind: Any, *_: object) -> None:
+        # After an error nobody waits for what is still being done.
+        self.shutdown(wait=kind is None)
+
     def _leave(self) -> None:
         if self._ended.is_set():
             return
@@ -192,7 +196,10 @@ class Cluster(Executor):
             inner = self._client.submit(
                 fn, *args, **kwargs, pure=False, key=f"metabandit-{uuid.uuid4().hex}"
             )
-        except Exception as error:
+        except BaseException as error:
+            self._close(future)
+            if not isinstance(error, Exception):  # Ctrl-C
+                raise
             raise WorkerError(f"the scheduler takes no work: {error}") from error
 
         def cancel(outer: Future[Any]) -> None:

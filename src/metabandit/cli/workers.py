@@ -49,6 +49,9 @@ def joined(address: str | None, workers: int | None, *, kept: str = "") -> Itera
             yield cluster
         except WorkerError as error:
             raise WorkerError(f"{error}\n{kept}" if kept else str(error)) from error
+        finally:
+            # Whatever is still being done, nobody waits for it.
+            cluster.shutdown(wait=False)
 
 
 def go_on(out: Path | None) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import CancelledError, Executor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -130,8 +131,12 @@ class _Run:
                 self._report(None, 0.0, f"{len(self.away)} pieces are being worked on")
                 self._collect([self.away[0][0].id])
         finally:
-            for _, asked in self.away:
+            for piece, asked in self.away:
                 asked.cancel()
+                # What had come back before something went wrong is kept; what went wrong is known.
+                with suppress(Exception, CancelledError):
+                    if asked.done():
+                        self._keep(piece, asked.result(), 1)
 
     def _collect(self, names: Sequence[str] = ()) -> None:
         """Keep what has come back, and wait for these."""
