@@ -242,7 +242,7 @@ def test_evaluate_gives_the_same(executor):
         "ucb1", "r + 3/(n + 2)", "thompson", "ucb2", "eps_n-greedy", "gittins",
         mb.ChoicePolicy("middle", middle),
     ]  # fmt: skip
-    options = {"method": "monte-carlo", "episodes": 16_000, "runs": 4, "keep_plays": True}
+    options = {"method": "monte-carlo", "episodes": 4_000, "runs": 4, "keep_plays": True}
     for prior in (TWO, mb.BetaRewards(arms=3)):
         alone, found = both(
             executor, lambda prior=prior, **who: mb.evaluate(policies, prior, 20, **options, **who)
@@ -347,11 +347,11 @@ def test_a_pool_that_breaks_says_so(small, tmp_path):
 # The command line --------------------------------------------------------------------------------
 
 EVALUATE = (
-    "evaluate", "ucb1", "kl-ucb", "thompson", "--horizon", "1000", "--episodes", "80000",
+    "evaluate", "ucb1", "kl-ucb", "thompson", "--horizon", "1000", "--episodes", "50000",
     "--no-floor", "--json",
 )  # fmt: skip
 LEARN = (
-    "learn", "--horizon", "50", "--objective", "quantile:q=0.9", "--generations", "6", "--json",
+    "learn", "--horizon", "70", "--objective", "quantile:q=0.9", "--generations", "5", "--json",
 )  # fmt: skip
 SEARCH = ("search", "--horizon", "110", "--length", "4", "--json")
 REPRODUCE = ("reproduce", "curves", "--json", "--out", "records")
@@ -536,9 +536,9 @@ def test_what_was_finished_is_kept_when_all_is_lost(kind, lost, plain, tmp_path)
     if kind != "reproduce":
         command += ["--out", "result.json"]
     folder = tmp_path / "run"
-    with Site(tmp_path) as site:
+    with Site(tmp_path, workers=1) as site:
         process = start(folder, *command, "--cluster", site.address)
-        until(lambda: "workers      2" in (folder / "errors").read_text(), "the run")
+        until(lambda: "workers      1" in (folder / "errors").read_text(), "the run")
         until(lambda: site.least() >= 1, "pieces")
         for victim in [site.scheduler] if lost == "scheduler" else site.workers:
             victim.kill()
