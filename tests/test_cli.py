@@ -104,6 +104,16 @@ def test_several_horizons_give_several_results(tmp_path):
     assert re.findall(r"Regret after (\d+) plays", printed) == ["20", "5"]
 
 
+def test_an_evaluation_can_be_written(tmp_path):
+    command = (
+        "evaluate | greedy | --horizon | 20 | --horizon | 5 | --episodes | 500 | --out | a.json"
+    )
+    printed = answer(f"{command} | --json", tmp_path)
+    assert (tmp_path / "a.json").read_text("utf-8") == printed
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+    assert "Regret after 5 plays" in answer(f"{command} | --force", tmp_path)
+
+
 def test_a_policy_may_be_given_twice(tmp_path):
     printed = answer("evaluate | greedy | ucb1 | greedy | --episodes | 200", tmp_path)
     assert [row[0] for row in rows(printed)].count("greedy") == 2
@@ -424,6 +434,10 @@ BAD = [
     ("greedy | --episodes | 10 | --runs | 3", ["(10)", "(3)"]),
     ("greedy | --seed | -1", ["seed", "-1"]),
     ("greedy | --threads | 0", ["threads", "at least 1, not 0"]),
+    ("greedy | --resume", ["--out"]),
+    ("greedy | --out | result.txt", ["ends in .json", "result.txt"]),
+    ("greedy | --out | half.json", ["half.json exists", "--force"]),
+    ("greedy | --out | result.json | --resume", ["nothing to resume", "result.100.npz"]),
     ("greedy | --start | never", ["'never'", "each-once"]),
     ("r + 3/(n + 2", ["r + 3/(n + 2\n", "at character 13", "^"]),
     ("r + speed", ["unknown variable 'speed'", "at character 5"]),

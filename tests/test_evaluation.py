@@ -242,6 +242,62 @@ def test_a_family_of_ones_own_draws_what_it_says():
     assert greedy.mean_regret < 0.3 * uniform.mean_regret
 
 
+class Stop(Exception):
+    """Something that ends an evaluation."""
+
+
+@pytest.mark.parametrize("method", ["exact", "monte-carlo"])
+@pytest.mark.parametrize("calls", [1, 2, 3])
+def test_an_evaluation_goes_on_where_it_was_stopped(tmp_path, method, calls):
+    options = {"method": method, "checkpoints": [5, 30], "threads": 1, "floor": False}
+    if method == "monte-carlo":
+        options |= {"episodes": 60_000, "runs": 2, "seed": 9, "keep_plays": True}
+    prior, policies = mb.Bernoulli(arms=2, alpha=[1, 2]), ["ucb1", "r + 1/n", "thompson"]
+    wanted = mb.evaluate(policies, prior, 30, **options)
+    left = calls
+
+    def stop(done, total):
+        nonlocal left
+        left -= 1
+        if not left:
+            raise Stop
+
+    path = tmp_path / "kept.npz"
+    with pytest.raises(Stop):
+        mb.evaluate(policies, prior, 30, keep=path, progress=stop, **options)
+    with pytest.raises(mb.InputError, match=r"kept\.npz exists"):
+        mb.evaluate(policies, prior, 30, keep=path, **options)
+    with pytest.raises(mb.InputError, match=r"another evaluation: its policies is 'ucb1, r \+ 1/n"):
+        mb.evaluate(policies[:2], prior, 30, keep=path, resume=True, **options)
+    with pytest.raises(mb.InputError, match="fingerprint"):
+        mb.evaluate(
+            ["ucb1", mb.IndexPolicy("r + 2/n", name="r + 1/n"), "thompson"],
+            prior, 30, keep=path, resume=True, **options,
+        )  # fmt: skip
+    for _ in range(2):  # the second time there is nothing left to do
+        found = mb.evaluate(policies, prior, 30, keep=path, resume=True, **options)
+        assert found.to_dict() == wanted.to_dict()
+        assert (found.covariance == wanted.covariance).all()
+        for one, other in zip(found, wanted, strict=True):
+            assert np.array_equal(one.problem_plays, other.problem_plays)
+            assert np.array_equal(one.problem_regret, other.problem_regret)
+    path.write_bytes(path.read_bytes()[:-200])
+    with pytest.raises(mb.InputError, match="damaged"):
+        mb.evaluate(policies, prior, 30, keep=path, resume=True, **options)
+    with pytest.raises(mb.InputError, match="keep"):
+        mb.evaluate(policies, prior, 30, resume=True, **options)
+
+
+def test_exact_regret_on_given_problems_goes_on_too(tmp_path):
+    prior = mb.Table([[0.2, 0.8], [0.5, 0.4], [0.1, 0.3]])
+    options = {"method": "exact", "keep": tmp_path / "kept.npz"}
+    wanted = mb.evaluate(["ucb1", "greedy"], prior, 20, **options)
+    found = mb.evaluate(["ucb1", "greedy"], prior, 20, resume=True, **options)
+    for one, other in zip(found, wanted, strict=True):
+        assert np.array_equal(one.problem_regret, other.problem_regret)
+        assert one.simple_regret == other.simple_regret
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
