@@ -128,6 +128,19 @@ def test_what_is_no_executor_is_refused():
         mb.Cluster(workers=0)
 
 
+def test_in_one_process_nothing_of_this_is_loaded(tmp_path):
+    code = """
+import sys
+import metabandit as mb
+mb.learn("ucb1", mb.Bernoulli(arms=2), 10, generations=1)
+mb.search(mb.Bernoulli(arms=2), 10, length=2)
+for name in ("distributed", "dask", "cloudpickle", "metabandit.cluster"):
+    assert name not in sys.modules, name
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True)
+    assert done.returncode == 0, done.stderr
+
+
 # The same figures --------------------------------------------------------------------------------
 
 

@@ -143,7 +143,6 @@ _HOMES = (
     "families",
     "priors",
     "policies.optimum",
-    "cluster",
     "evaluation",
     "replaying",
     "learning",
@@ -151,6 +150,7 @@ _HOMES = (
     "advice",
     "experiments",
     "report",
+    "cluster",
 )
 
 

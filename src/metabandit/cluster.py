@@ -89,6 +89,7 @@ class Cluster(Executor):
         self._threads: dict[str, int] = {}
         self._checked: set[str] = set()
         self._processors: set[str] = set()
+        self._said = False
         self.asked = 0
         self.done = 0
         self._local: Any = None
@@ -252,10 +253,10 @@ class Cluster(Executor):
         """The error in our words, if it is about workers."""
         if isinstance(error, (InputError, WorkerError)):
             return error
-        if type(error).__name__ == "KilledWorker":
+        if type(error).__name__ == "KilledWorker" or isinstance(error, MemoryError):
             return WorkerError(
-                "a piece of work was given to several workers, and each of them died: the memory of "
-                "workers may be too small for it (`dask worker --memory-limit`), see their logs"
+                "a piece of work needs more memory than workers have, or they died of it for another "
+                "reason (see their logs): give them more (`dask worker --memory-limit`)"
             )
         if isinstance(error, (ImportError, AttributeError)) or "deserialize" in str(error).lower():
             return WorkerError(
@@ -291,9 +292,9 @@ class Cluster(Executor):
             self._processors.add(own.pop("processor"))
             compare(own, found, who)
             self._checked.add(name)
-        if len(self._processors) > 1:
+        if len(self._processors) > 1 and not self._said:
+            self._said = True
             kinds = ", ".join(sorted(self._processors))
-            self._processors = {kinds}  # say so once
             self._announce(
                 f"processors differ ({kinds}): the last digits may depend on who did what; to rule that "
                 f"out, set NUMBA_CPU_NAME=generic everywhere"

@@ -164,7 +164,7 @@ class Crew:
     def _likely(self, seconds: float, method: str) -> float:
         """What work will take, from what such work took so far."""
         taken, thought = self._pace.get(method, (1.0, 1.0))
-        return seconds * taken / thought
+        return seconds * taken / max(thought, 1e-9)
 
     def count(self, seconds: float, method: str) -> int:
         """Into how many pieces work is cut that takes a core so many seconds."""
