@@ -30,7 +30,7 @@ _LOOK = 1.0
 _PATIENCE = 6.0
 
 
-_ADDRESS = re.compile(r"([a-z]+://)?(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):\d{1,5}")
+_ADDRESS = re.compile(r"((tcp|tls)://)?(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):\d{1,5}")
 
 
 def _distributed() -> Any:
@@ -41,6 +41,22 @@ def _distributed() -> Any:
             "a cluster needs Dask, which is not installed: pip install 'metabandit[cluster]'"
         ) from None
     return distributed
+
+
+def _start(distributed: Any, **settings: Any) -> Any:
+    try:
+        return distributed.LocalCluster(**settings)
+    except Exception as error:
+        raise WorkerError(f"workers cannot be started on this machine: {error}") from error
+
+
+def _check_tls(distributed: Any) -> None:
+    known = distributed.Security().get_connection_args("client")
+    if not known.get("ssl_context"):
+        raise InputError(
+            "a scheduler at tls:// needs the certificates of Dask's configuration "
+            "(distributed.comm.tls): see its documentation"
+        )
 
 
 def dask_setup(worker: Any) -> None:
@@ -83,7 +99,8 @@ class Cluster(Executor):
             )
         self._announce = announce or (lambda message: None)
         self._lock = threading.Lock()
-        self._open: set[Future[Any]] = set()
+        # What is waited for, and Dask's own name for it.
+        self._open: dict[Future[Any], Any] = {}
         self._fault: WorkerError | None = None
         self._ended = threading.Event()
         self._threads: dict[str, int] = {}
@@ -110,7 +127,8 @@ class Cluster(Executor):
             # Versions are compared here, where they matter.
             warnings.simplefilter("ignore")
             if workers is not None:
-                self._local = distributed.LocalCluster(
+                self._local = _start(
+                    distributed,
                     n_workers=workers,
                     threads_per_worker=1,
                     processes=True,
@@ -121,6 +139,8 @@ class Cluster(Executor):
                     preload=[__name__],
                 )
                 address = self._local.scheduler_address
+            if str(address).startswith("tls://"):
+                _check_tls(distributed)
             try:
                 return distributed.Client(address, timeout=_REACH, set_as_default=False)
             except (OSError, ValueError, TypeError) as error:
@@ -132,7 +152,7 @@ class Cluster(Executor):
     def _find_workers(self) -> None:
         """Wait for the first worker, and see that all are of the same version."""
         end = time.monotonic() + _REACH
-        while not self._look():
+        while not self._answers():
             if time.monotonic() > end:
                 raise InputError(
                     f"the scheduler {self.address} has no worker; start some with `dask worker "
@@ -143,6 +163,11 @@ class Cluster(Executor):
             self._check_new()
         except WorkerError as error:
             raise InputError(str(error)) from None
+
+    def _answers(self) -> bool:
+        with contextlib.suppress(OSError):
+            return self._look()
+        return False
 
     @property
     def workers(self) -> int:
@@ -191,39 +216,50 @@ class Cluster(Executor):
         with self._lock:
             if self._fault is not None:
                 raise self._fault
-            self._open.add(future)
+            if self._ended.is_set():
+                raise WorkerError("the cluster was left: it takes no more work")
+            self._open[future] = None
             self.asked += 1
         try:
             inner = self._client.submit(
                 fn, *args, **kwargs, pure=False, key=f"metabandit-{uuid.uuid4().hex}"
             )
+            with self._lock:
+                if future in self._open:
+                    self._open[future] = inner
+            future.add_done_callback(self._forget)
+            inner.add_done_callback(lambda known: self._settle(future, known))
         except BaseException as error:
             self._close(future)
             if not isinstance(error, Exception):  # Ctrl-C
                 raise
             raise WorkerError(f"the scheduler takes no work: {error}") from error
 
-        def cancel(outer: Future[Any]) -> None:
-            if outer.cancelled():
-                self._close(outer)
+        return future
+
+    def _forget(self, future: Future[Any]) -> None:
+        """Tell Dask that nobody waits for a call any more."""
+        if future.cancelled():
+            future.set_running_or_notify_cancel()  # wakes who waits for it
+            inner = self._open.get(future)
+            if self._close(future) and inner is not None:
                 with contextlib.suppress(Exception):
                     inner.cancel()
-
-        future.add_done_callback(cancel)
-        inner.add_done_callback(lambda known: self._settle(future, known))
-        return future
 
     def _settle(self, future: Future[Any], inner: Any) -> None:
         """Pass on how a call ended."""
         try:
-            if inner.status == "finished":
-                result, error = inner.result(), None
-            elif inner.status == "error":
+            if inner.status == "error":
                 result, error = None, self._explain(inner.exception())
-            else:
+            elif inner.status == "cancelled":
                 if future.cancelled():
                     return
                 result, error = None, self._gone("has forgotten the work that it was given")
+            else:
+                # Finished; or lost with its worker, and then done again by another.
+                result, error = inner.result(), None
+        except (OSError, CancelledError):
+            result, error = None, self._gone("was lost while it sent a result")
         except Exception as problem:
             result, error = None, self._explain(problem)
         self._set(future, result, error)
@@ -241,7 +277,7 @@ class Cluster(Executor):
         with self._lock:
             if future not in self._open:
                 return False
-            self._open.remove(future)
+            del self._open[future]
             self.done += 1
             return True
 
@@ -258,10 +294,10 @@ class Cluster(Executor):
                 "a piece of work needs more memory than workers have, or they died of it for another "
                 "reason (see their logs): give them more (`dask worker --memory-limit`)"
             )
-        if isinstance(error, (ImportError, AttributeError)) or "deserialize" in str(error).lower():
+        if isinstance(error, ModuleNotFoundError) or "deserialize" in str(error).lower():
             return WorkerError(
                 f"a worker cannot read what it is asked to do ({type(error).__name__}: {error}); "
-                f"install the same metabandit, and the modules of your own policies and priors, there"
+                f"install the same metabandit there"
             )
         return error
 
@@ -278,7 +314,14 @@ class Cluster(Executor):
         new = [name for name in self._threads if name not in self._checked]
         if not new:
             return
-        for name, found in self._client.run(describe, workers=new, on_error="return").items():
+        answers = self._client.sync(
+            self._client._run,
+            describe,
+            workers=new,
+            on_error="return",
+            callback_timeout=_PATIENCE,
+        )
+        for name, found in answers.items():
             who = f"the worker {name}"
             if isinstance(found, OSError):
                 continue  # it is gone again

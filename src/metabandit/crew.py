@@ -17,11 +17,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
 from .errors import InputError, WorkerError
+from .interrupts import interrupts_later
 from .settings import check_threads
 
 # How long a piece should take, in seconds: short ones only where the work would not be shared evenly
@@ -30,6 +31,10 @@ _LONGEST = 2.0
 _SHORTEST = 0.1
 _EACH = 3
 _WORTH = 0.2
+# Pieces that are handed out ahead of the one that is waited for, for each that works.
+_AHEAD = 8
+# What goes with every piece, in bytes.
+_MOST_PACKED = 8_000_000
 # A policy whose tables are larger, in bytes, is not sent.
 MOST_SENT = 1_000_000
 # Packages that figures depend on to the last bit.
@@ -184,7 +189,10 @@ class Crew:
         packed, arguments = self._pack_tool(tool), _pack(piece.arguments, "work")
         assert self.executor is not None
         try:
-            future = self.executor.submit(perform, stamp(), packed, method, arguments)
+            with interrupts_later():
+                future = self.executor.submit(perform, stamp(), packed, method, arguments)
+        except WorkerError:
+            raise
         except RuntimeError as error:  # BrokenExecutor is one
             raise WorkerError(f"the executor takes no more work: {error}") from error
         return Asked(self, method, piece, future)
@@ -193,12 +201,16 @@ class Crew:
         """Hand out pieces; their results in the order of the pieces."""
         asked: deque[Asked] = deque()
         try:
-            for piece in pieces:
+            waiting = iter(pieces)
+            # Not all at once: each carries what its tool is made of.
+            for piece in islice(waiting, _AHEAD * self.slots):
                 asked.append(self.ask(tool, method, piece))
             while asked:
                 yield asked[0].result()
                 # Only now, so that what nobody waited for is cancelled in the end.
                 asked.popleft()
+                for piece in islice(waiting, max(_AHEAD * self.slots - len(asked), 1)):
+                    asked.append(self.ask(tool, method, piece))
         finally:
             for item in asked:
                 item.cancel()
@@ -208,6 +220,12 @@ class Crew:
             if known is tool:
                 return packed
         packed = _pack(tool, "a policy, or the prior,")
+        if len(packed) > _MOST_PACKED:
+            raise InputError(
+                f"policies and prior are {len(packed) / 1e6:.1f} MB, which goes with every piece of work: at "
+                f"most {_MOST_PACKED / 1e6:g} MB can be sent. Use a table with fewer problems, or leave the "
+                f"executor out"
+            )
         self._packed.append((tool, packed))
         return packed
 
@@ -235,7 +253,8 @@ class Asked:
 
     def cancel(self) -> None:
         """Nobody waits for it any more."""
-        self.future.cancel()
+        with interrupts_later():
+            self.future.cancel()
 
     def result(self) -> Any:
         """The result, as soon as it is there."""

@@ -91,7 +91,7 @@ def evaluate(
 
     # Everything that can be refused is refused before anything is computed.
     known = read_prior(prior, arms=arms)
-    horizons = [check_horizon(plays) for plays in horizon or [100]]
+    horizons = list(dict.fromkeys(check_horizon(plays) for plays in horizon or [100]))
     made = [policy(text, start=start) for text in policies]
     files = _files(out, horizons, resume=resume, force=force)
     for plays in horizons:

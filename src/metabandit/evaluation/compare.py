@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from ..checkpoint import Checkpoint
-from ..crew import MOST_SENT, Crew, make_crew
+from ..crew import MOST_SENT, Crew, make_crew, stamp
 from ..errors import InputError, nearest
 from ..files import check_new
 from ..policies import Plan, Policy, Progress, Start, policy
 from ..policies.optimum import Optimum, check_solvable, has_optimum, optimal, optimum_seconds
-from ..priors import Prior, check_prior
+from ..priors import Prior, Table, check_prior
 from ..settings import check_horizon, check_seed, check_whole
 from . import exact, montecarlo
 from .results import EXACT, MONTE_CARLO, Comparison, Evaluation
@@ -173,17 +173,18 @@ def evaluate(
     for item in made:
         item.prepare(prior, horizon, progress)
     plans = [(item, item.plan(prior, horizon)) for item in made]
-    large = [item.name for item, plan in plans if plan.size > MOST_SENT]
-    if large and executor is not None:
+    if executor is not None and sum(plan.size for _, plan in plans) > MOST_SENT:
         crew = make_crew(threads)
+        largest = max(plans, key=lambda item: item[1].size)[0].name
         if announce is not None:
-            announce(f"the table of {large[0]} is too large to be sent: all play in this process")
+            announce(f"the table of {largest} is too large to be sent: all play in this process")
     method = _pick_method(method, plans, prior, horizon, asked=asked)
-    # Names for people; what they stand for as a fingerprint.
-    contents = repr([(item.content(), str(getattr(item, "start", ""))) for item in made])
     settings = {
         "policies": ", ".join(item.name for item in made),
-        "fingerprint of the policies": hashlib.sha256(contents.encode()).hexdigest()[:16],
+        # Names may stay when what they stand for changes.
+        "fingerprint of the policies": _digest(*map(_essence, made)),
+        "fingerprint of the problems": _digest(*_some_problems(prior)),
+        "versions": stamp(),
         "prior": str(prior),
         "arms": prior.arms,
         "horizon": horizon,
@@ -235,6 +236,23 @@ def evaluate(
     )
 
 
+def _digest(*parts: bytes) -> str:
+    return hashlib.sha256(b"|".join(parts)).hexdigest()[:16]
+
+
+def _essence(item: Policy) -> bytes:
+    """What tells a policy from others of its name."""
+    code = getattr(getattr(item, "choose", None), "__code__", None)
+    rule = None if code is None else (code.co_code, code.co_consts)
+    return repr((item.content(), str(getattr(item, "start", "")), rule)).encode()
+
+
+def _some_problems(prior: Prior) -> list[bytes]:
+    """What tells a prior from others that are written alike."""
+    some = prior.means if isinstance(prior, Table) else prior.draw(np.random.default_rng(0), 64)
+    return [np.ascontiguousarray(some).tobytes()]
+
+
 def _exactly(
     plans: Sequence[tuple[Policy, Plan]],
     prior: Prior,
@@ -273,7 +291,8 @@ def _exactly(
             found.append(item)
             file.write(state)
     finally:
-        file.write(state, at_once=True)
+        if found:
+            file.write(state, at_once=True)
     return tuple(found)
 
 

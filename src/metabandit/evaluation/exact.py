@@ -96,6 +96,19 @@ class Exactly:
         kind = TwoArms if self.prior.arms == 2 else ThreeArms
         return _reduce(kind(name, plan, self.prior, self.horizon, share), self.points, report)
 
+    def alone(self, name: str, plan: Plan) -> Evaluation:
+        """The same in a process of its own."""
+        _check_memory(self.prior, self.horizon, [plan], at_once=1)
+        return self.evaluate(name, plan)
+
+
+def _check_memory(prior: Prior, horizon: int, plans: Sequence[Plan], *, at_once: int) -> None:
+    check_memory(
+        at_once * slice_bytes(prior.arms, horizon, mirror=all(mirrors(p, prior) for p in plans)),
+        f"exact evaluation for {prior.arms} arms and {horizon} plays",
+        "choose a shorter horizon, or the method monte-carlo",
+    )
+
 
 def evaluate_exactly(
     plans: Sequence[tuple[Policy, Plan]],
@@ -111,20 +124,16 @@ def evaluate_exactly(
     named = [(policy.name, plan) for policy, plan in plans]
     each = cost(prior, horizon)
     # One policy alone is done by the threads of this process together.
-    if len(named) > 1 and crew.worth(len(named) * each, "evaluate"):
+    if len(named) > 1 and crew.worth(len(named) * each, "alone"):
         pieces = [Piece(item, each) for item in named]
-        for number, found in enumerate(crew.do(make, "evaluate", pieces), 1):
+        for number, found in enumerate(crew.do(make, "alone", pieces), 1):
             if progress is not None:
                 progress(number, len(named))
             yield found
         return
     threads = crew.threads
     at_once = min(threads, len(plans)) if horizon <= LONG else 1
-    check_memory(
-        at_once * slice_bytes(prior.arms, horizon, mirror=all(mirrors(p, prior) for _, p in plans)),
-        f"exact evaluation for {prior.arms} arms and {horizon} plays",
-        "choose a shorter horizon, or the method monte-carlo",
-    )
+    _check_memory(prior, horizon, [plan for _, plan in plans], at_once=at_once)
     total = sum(
         states(prior.arms, horizon) - states(prior.arms, prior.arms if plan.each_once else 0)
         for _, plan in plans
@@ -221,10 +230,21 @@ def without_noise(
 class Population:
     """The regret of many policies, or their simple regret: on each problem of a table, else its mean alone.
 
-    A policy whose index is not finite somewhere has the fault in its place.
+    A policy whose index is not finite somewhere has the fault in its place. `drawn` is a seed and a number of
+    problems: of two arms drawn from the prior, instead of the mean over it.
     """
 
-    def __init__(self, prior: Prior, horizon: int, *, simple: bool = False) -> None:
+    def __init__(
+        self,
+        prior: Prior,
+        horizon: int,
+        *,
+        simple: bool = False,
+        drawn: tuple[int, int] | None = None,
+    ) -> None:
+        if drawn is not None:
+            seed, problems = drawn
+            prior = Table(prior.draw(np.random.default_rng(seed), problems)[..., 0])
         self.prior = prior
         self.horizon = horizon
         self.simple = simple
@@ -265,12 +285,18 @@ class Population:
 
 
 def evaluate_population(
-    plans: Sequence[tuple[Policy, Plan]], prior: Prior, horizon: int, *, simple: bool, crew: Crew
+    plans: Sequence[tuple[Policy, Plan]],
+    prior: Prior,
+    horizon: int,
+    *,
+    simple: bool,
+    crew: Crew,
+    drawn: tuple[int, int] | None = None,
 ) -> list[Array | IndexFault]:
     """The same, whoever does it."""
-    make = partial(Population, prior, horizon, simple=simple)
+    make = partial(Population, prior, horizon, simple=simple, drawn=drawn)
     named = [(policy.name, plan) for policy, plan in plans]
-    each = cost(prior, horizon)
+    each = cost(prior, horizon, 0 if drawn is None else drawn[1])
     if not crew.worth(len(named) * each, "exactly"):
         return make().exactly(named, crew.threads)
     pieces = [

@@ -24,6 +24,7 @@ from ..checkpoint import Checkpoint
 from ..crew import Crew, Piece, split
 from ..errors import IndexFault, InputError
 from ..families import Array
+from ..interrupts import interrupts_later
 from ..policies import Plan, Policy, Progress
 from ..priors import Bernoulli, Prior
 from .results import Evaluation
@@ -396,20 +397,23 @@ def simulate(
     try:
         rest = chunks[done:]
         for (first, last), result in zip(rest, _results(make, rest, each, crew), strict=True):
-            total += result.total
-            squares += result.squares
-            products += result.products
-            plays += result.plays
-            if kept:
-                regret[:, first:last] = result.regret
-            if keep_plays:
-                kept_plays[:, :, first:last] = result.problem_plays
-            done += 1
+            # Ctrl-C must not come between the sums and their number.
+            with interrupts_later():
+                total += result.total
+                squares += result.squares
+                products += result.products
+                plays += result.plays
+                if kept:
+                    regret[:, first:last] = result.regret
+                if keep_plays:
+                    kept_plays[:, :, first:last] = result.problem_plays
+                done += 1
             keep.write(state)
             if progress is not None:
                 progress(last, problems)
     finally:
-        keep.write(state, at_once=True)
+        if done:
+            keep.write(state, at_once=True)
 
     means = total / problems
     freedom = problems - 1
@@ -575,8 +579,7 @@ def play_population(
     seconds = work_seconds(population.prior, population.horizon, population.runs)
     whole = len(plans) * (cuts[-1] - cuts[0]) * seconds
     if not crew.worth(whole, method):
-        found: Array = getattr(population, method)(named, seed, cuts, crew.threads)
-        return found
+        return _whole(getattr(population, method)(named, seed, cuts, crew.threads))
     if not sums:
         cuts = range(cuts[0], cuts[-1] + 1)
     rows, columns = _tiles(len(plans), len(cuts) - 1, crew.count(whole, method))
@@ -591,4 +594,10 @@ def play_population(
     regret = np.empty((len(plans), len(cuts) - 1))
     for (row, column), part in zip(tiles, crew.do(make, method, pieces), strict=True):
         regret[row, slice(*column)] = part
+    return _whole(regret)
+
+
+def _whole(regret: Array) -> Array:
+    """A policy that fails on some problems has failed on all, however they were cut."""
+    regret[np.isinf(regret).any(axis=1)] = np.inf
     return regret

@@ -2,36 +2,16 @@
 
 from __future__ import annotations
 
-import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar
 
+from ..interrupts import interrupts_later
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-
-@contextmanager
-def _interrupts_later() -> Iterator[None]:
-    """Ctrl-C in the main thread takes effect at the end of the block.
-
-    Within numba's lookup of a function to call it would come out as another error.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    caught: list[Any] = []
-    before = signal.signal(signal.SIGINT, lambda *given: caught.append(given))
-    try:
-        yield
-    finally:
-        # None is a handler that was not set from Python.
-        signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
-    if caught:
-        raise KeyboardInterrupt
 
 
 class _OneBlasThread:
@@ -73,7 +53,7 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], threads: i
     if threads == 1:
         results = []
         for item in items:
-            with _interrupts_later():
+            with interrupts_later():
                 results.append(work(item))
         return results
     pool = ThreadPoolExecutor(threads)

@@ -140,16 +140,10 @@ class _Run:
 
     def _collect(self, names: Sequence[str] = ()) -> None:
         """Keep what has come back, and wait for these."""
-        still = []
-        try:
-            while self.away:
-                piece, asked = self.away.pop(0)
-                if piece.id in names or asked.done():
-                    self._keep(piece, asked.result(), 1)
-                else:
-                    still.append((piece, asked))
-        finally:
-            self.away = still + self.away
+        for piece, asked in list(self.away):
+            if piece.id in names or asked.done():
+                self._keep(piece, asked.result(), 1)
+                self.away.remove((piece, asked))
 
     def _keep(self, piece: Piece, found: tuple[dict[str, Any], float], threads: int) -> None:
         result, seconds = found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from copy import copy
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -126,15 +127,17 @@ class Helper:
     """What a worker does of a reproduction: whole pieces, with the records that they need."""
 
     def __init__(self, scale: str, seed: int) -> None:
-        self.folder = TemporaryDirectory(prefix="metabandit-")
-        folder = Path(self.folder.name)
-        self.shop = Workshop(Records(scale, seed), folder, Crew(1), silent)
+        self.shop = Workshop(Records(scale, seed), Path(), Crew(1), silent)
 
     def do(self, piece: Piece, needed: list[dict[str, Any]]) -> tuple[dict[str, Any], float]:
         """The result of a piece, and the seconds it took."""
         for record in needed:
             self.shop.records.add(record)
-        return self.shop.do(piece, lambda share, doing: None)
+        # A folder of its own: another thread may do the same piece for someone else.
+        with TemporaryDirectory(prefix="metabandit-") as folder:
+            shop = copy(self.shop)
+            shop.folder = Path(folder)
+            return shop.do(piece, lambda share, doing: None)
 
 
 def _play(which: Policy, settings: Mapping[str, Any], who: dict[str, Any], **options: Any) -> Any:

@@ -278,17 +278,18 @@ def _run(
 ) -> str:
     """Step by step to the end, or until the time is over."""
     earlier = way.now_seconds
-    while True:
+    while way.now_share < 1.0:
         if progress is not None:
-            progress(way.share, way.doing)
-        way.share = way.step()
+            progress(way.now_share, way.doing)
+        way.now_share = way.step()
         taken = time.monotonic() - began
         way.now_seconds = earlier + taken
-        if way.share >= 1.0:
-            return "finished"
         state.write(way.state)
-        if limit is not None and taken > limit:
+        if way.now_share < 1.0 and limit is not None and taken > limit:
             return "time limit"
+    # What comes may fail as well.
+    state.write(way.state, at_once=True)
+    return "finished"
 
 
 def _finish(

@@ -149,7 +149,7 @@ class Judge:
         values = np.full(len(candidates), np.inf)
         noise = 0.0
         if plans and self.method == EXACTLY:
-            values[places] = self._exact_regret(plans, self.prior).mean(axis=1)
+            values[places] = self._exact_regret(plans).mean(axis=1)
         elif plans:
             seed = self._seed(0 if self.fixed else generation)
             if self.method == SIMULATED and self.objective.mean:
@@ -169,15 +169,22 @@ class Judge:
             return float(self.problems * self.runs * self.horizon * self.prior.arms)
         return 6e8 * exact.cost(self.prior, self.horizon, self.problems)
 
-    def _exact_regret(self, plans: Sequence[tuple[Policy, Plan]], prior: Prior) -> Array:
+    def _exact_regret(
+        self, plans: Sequence[tuple[Policy, Plan]], drawn: tuple[int, int] | None = None
+    ) -> Array:
         """Regret or simple regret, [policy, problem]; infinite where an index is not finite.
 
-        Without a table there is one column, the mean over the prior.
+        Unless the prior is a table, or problems are drawn, there is one column, the mean over the prior.
         """
         results = exact.evaluate_population(
-            plans, prior, self.horizon, simple=self.objective.simple, crew=self.crew
+            plans,
+            self.prior,
+            self.horizon,
+            simple=self.objective.simple,
+            crew=self.crew,
+            drawn=drawn,
         )
-        nothing = np.full(len(prior.means) if isinstance(prior, Table) else 1, np.inf)
+        nothing = np.full(self.problems or 1, np.inf)
         return np.stack([nothing if isinstance(item, IndexFault) else item for item in results])
 
     def _seed(self, generation: int) -> int:
@@ -206,10 +213,8 @@ class Judge:
         if self.reference is not None:
             every.append((self.reference, self.reference.plan(self.prior, self.horizon)))
         if self.method == ON_PROBLEMS:
-            known = self.prior
-            if not isinstance(known, Table):
-                known = Table(known.draw(np.random.default_rng(seed), self.problems)[..., 0])
-            regret = self._exact_regret(every, known)
+            known = isinstance(self.prior, Table)
+            regret = self._exact_regret(every, None if known else (seed, self.problems))
         else:
             regret = montecarlo.play_population(
                 self._population, every, [0, self.problems], seed=seed, crew=self.crew

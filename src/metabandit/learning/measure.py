@@ -142,11 +142,16 @@ def _evaluate(
         # A worker begins with what takes longest.
         make = partial(exact.Exactly, prior, horizon, default_checkpoints(horizon))
         arguments = (first[0].name, first[0].plan(prior, horizon))
-        asked = aim.crew.ask(make, "evaluate", Piece(arguments, seconds(first)))
+        asked = aim.crew.ask(make, "alone", Piece(arguments, seconds(first)))
     announce(f"measuring the result beside classics on {episodes:,} fresh problems ...")
-    comparison = evaluate(
-        everyone, prior, horizon, method="monte-carlo", episodes=episodes, **options
-    )
+    try:
+        comparison = evaluate(
+            everyone, prior, horizon, method="monte-carlo", episodes=episodes, **options
+        )
+    except BaseException:
+        if asked is not None:
+            asked.cancel()
+        raise
     comparison = replace(comparison, floor=aim.least())
     if seconds(first) <= _PATIENCE:
         announce("computing its exact regret ...")

@@ -43,7 +43,7 @@ class Strategy(ABC):
         self.reference = reference
         self.top = min(top, batch.count)
         self.seed = seed
-        self.share = 0.0
+        self.now_share = 0.0
         self.now_seconds = 0.0
 
     @staticmethod

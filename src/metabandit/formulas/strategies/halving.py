@@ -6,9 +6,11 @@ import math
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ...evaluation.batch import Batch
 from ...families import Array
+from ...interrupts import interrupts_later
 from .base import Ints, Strategy
 
 # To plan with: plays times arms that a core simulates in a second, and cores. What is planned must not
@@ -60,40 +62,38 @@ class Halving(Strategy):
     def step(self) -> float:
         new = max(1, (self.first << self.now_round) // self.runs)
         first, last = self.now_problems, self.now_problems + new
+        left, sums, regret = self.now_left, self.now_sums, self.now_regret
         if self.objective.mean:
             simple = self.objective.simple
-            self.now_sums += self.episodes.moments(self.now_left, first, last, simple=simple)[0]
+            sums = sums + self.episodes.moments(left, first, last, simple=simple)[0]
+            values = sums / last
         else:
-            regret = self.episodes.play(self.now_left, first, last)
-            both = [self.now_regret, regret.astype(np.float32)]
-            self.now_regret = np.concatenate(both, axis=1)
-        self.now_problems = last
-        self.now_round += 1
-        values = self._values()
-        order = np.lexsort((self.now_left, values))
+            played = self.episodes.play(left, first, last)
+            regret = np.concatenate([regret, played.astype(np.float32)], axis=1)
+            values = self._values(regret, last)
+        order = np.lexsort((left, values))
         least = self.last
-        if self.now_problems * self.runs >= self._MANY:
-            sums = self.now_sums if self.objective.mean else self.now_regret.sum(axis=1)
-            _, places = np.unique(sums[order], return_index=True)
+        if last * self.runs >= self._MANY:
+            alike = sums if self.objective.mean else regret.sum(axis=1)
+            _, places = np.unique(alike[order], return_index=True)
             order = order[np.sort(places)]
         else:
             least = self._MORE * self.last
-        if self.now_round < self.rounds:
-            ranked = self.now_left[order]
-            kept = set(self._with_lengths(ranked, max(least, len(order) // 2)).tolist())
-            order = np.array([place for place in order if int(self.now_left[place]) in kept])
-        self.now_left = self.now_left[order]
-        self.now_sums = self.now_sums[order]
-        self.now_regret = self.now_regret[order]
-        return self.now_round / self.rounds
+        done = self.now_round + 1
+        if done < self.rounds:
+            kept = set(self._with_lengths(left[order], max(least, len(order) // 2)).tolist())
+            order = np.array([place for place in order if int(left[place]) in kept])
+        # All at once: a state that is written is of one round.
+        with interrupts_later():
+            self.now_round, self.now_problems = done, last
+            self.now_left, self.now_sums, self.now_regret = left[order], sums[order], regret[order]
+        return done / self.rounds
 
-    def _values(self) -> Array:
-        if self.objective.mean:
-            return self.now_sums / self.now_problems
+    def _values(self, regret: npt.NDArray[np.float32], problems: int) -> Array:
         reference = None
         if self.reference is not None:
-            reference = self.episodes.play_other(self.reference, self.now_problems)
-        return self.objective.value(self.now_regret.astype(np.float64), reference)
+            reference = self.episodes.play_other(self.reference, problems)
+        return self.objective.value(regret.astype(np.float64), reference)
 
     def found(self) -> Ints:
         return self.now_left
