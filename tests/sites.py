@@ -21,10 +21,11 @@ def until(holds, what, seconds=60.0):
 
 
 class Site:
-    """A scheduler and its workers, one thread each, without anyone to start them again."""
+    """A scheduler and its workers, without anyone to start them again."""
 
-    def __init__(self, folder: Path, workers: int = 2) -> None:
+    def __init__(self, folder: Path, workers: int = 2, threads: int = 1) -> None:
         self.folder = folder
+        self.threads = threads
         self.workers: list[subprocess.Popen] = []
         self.client = None
         self.log = folder / "scheduler.log"
@@ -51,7 +52,7 @@ class Site:
         """Start workers, which find the modules on `path` first; the tests by default."""
         for _ in range(workers):
             log = self.folder / f"worker{len(self.workers)}.log"
-            options = (self.address, "--nthreads", "1", "--no-nanny")
+            options = (self.address, "--nthreads", str(self.threads), "--no-nanny")
             self.workers.append(self._start(log, "dask_worker", *options, path=path))
         wanted = len(self.workers)
         joined = "Starting worker compute stream"

@@ -339,8 +339,8 @@ class Cluster(Executor):
             self._said = True
             kinds = ", ".join(sorted(self._processors))
             self._announce(
-                f"processors differ ({kinds}): the last digits may depend on who did what; to rule that "
-                f"out, set NUMBA_CPU_NAME=generic everywhere"
+                f"processors differ ({kinds}): the last digits may depend on who did what; "
+                f"NUMBA_CPU_NAME=generic in the environment of all processes makes that rare"
             )
 
     def _watch(self) -> None:
