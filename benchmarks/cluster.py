@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -20,14 +21,17 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 COMMANDS = {
-    "search": ("search", "--horizon", "1000", "--length", "6", "--effort", "0.25"),
-    "learn": ("learn", "--space", "power-2", "--horizon", "1000", "--effort", "0.1"),
+    "search": ("search", "--horizon", "1000", "--effort", "0.25"),
+    "learn": ("learn", "--space", "power-2", "--horizon", "1000", "--effort", "0.3"),
+    "short search": ("search", "--horizon", "1000", "--length", "6", "--effort", "0.25"),
+    "short learn": ("learn", "--space", "power-2", "--horizon", "1000", "--effort", "0.1"),
     "evaluate": (
         "evaluate", "ucb1", "ucb1-tuned", "kl-ucb", "thompson", "r + 1/n", "--horizon", "1000",
         "--episodes", "150000", "--no-floor",
     ),
-    "reproduce": ("reproduce", "table2"),
 }  # fmt: skip
+# These take too long to be run in one process as well.
+LONG = ("search", "learn")
 PIECES = 200
 
 
@@ -71,6 +75,7 @@ def warm_up(folder: Path) -> None:
     """Compile, and make the formula classes, beforehand."""
     for command in (
         "search --horizon 20 --length 6 --effort 0.01",
+        "search --horizon 20 --effort 0.01",
         "search --horizon 500 --length 3 --effort 0.01",
         "learn --space power-2 --arms 3 --horizon 20 --generations 1",
         "evaluate ucb1 ucb2 thompson eps_n-greedy ucb1-normal --episodes 1000",
@@ -82,8 +87,6 @@ def warm_up(folder: Path) -> None:
 def run(name: str, folder: Path, *options: str) -> tuple[float, Any]:
     """Seconds that a command takes, and its figures."""
     command = [sys.executable, "-m", "metabandit", *COMMANDS[name], *options, "--json"]
-    if name == "reproduce":
-        command += ["--out", str(Path(tempfile.mkdtemp(dir=folder)) / "out")]
     begun = time.monotonic()
     done = subprocess.run(
         [*command, "--threads", "1"], capture_output=True, text=True, cwd=folder, check=False
@@ -91,10 +94,7 @@ def run(name: str, folder: Path, *options: str) -> tuple[float, Any]:
     taken = time.monotonic() - begun
     if done.returncode:
         raise SystemExit(done.stderr)
-    found = json.loads(done.stdout)
-    if name == "reproduce":
-        return taken, {item["id"]: figures(item["result"]) for item in found["records"]}
-    return taken, figures(found)
+    return taken, figures(json.loads(done.stdout))
 
 
 def pieces_of(address: str) -> tuple[int, float]:
@@ -136,14 +136,53 @@ class Nothing:
         pass
 
 
+def both_cores() -> float:
+    """How much more two processes do at once than one alone: what two workers can give at best here."""
+    code = """
+import sys, time
+import metabandit as mb
+def play(seed):
+    two = mb.Bernoulli(arms=2)
+    mb.evaluate("r + 1/n", two, 1000, episodes=300_000, threads=1, floor=False, seed=seed)
+play(0)
+print("ready", flush=True)
+sys.stdin.readline()
+begun = time.perf_counter()
+for seed in range(4):
+    play(seed)
+print(time.perf_counter() - begun, flush=True)
+"""
+
+    def seconds(count: int) -> float:
+        pipe = subprocess.PIPE
+        command = [sys.executable, "-c", code]
+        processes = [
+            subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) for _ in range(count)
+        ]
+        for process in processes:
+            assert process.stdout is not None
+            process.stdout.readline()
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write("\n")
+            process.stdin.flush()
+        return max(float(process.communicate()[0]) for process in processes)
+
+    return statistics.median(2 * seconds(1) / seconds(2) for _ in range(3))
+
+
 def measure(name: str, folder: Path) -> dict[str, Any]:
-    plain, wanted = run(name, folder)
-    row: dict[str, Any] = {"command": " ".join(COMMANDS[name]), "plain": plain, "same": True}
+    row: dict[str, Any] = {"command": " ".join(COMMANDS[name]), "limit": both_cores()}
+    found = []
+    if name not in LONG:
+        row["plain"], result = run(name, folder)
+        found.append(result)
     for workers in (1, 2):
         with site(workers, folder) as address:
-            row[f"workers{workers}"], found = run(name, folder, "--cluster", address)
-            row["same"] = row["same"] and found == wanted
+            row[f"workers{workers}"], result = run(name, folder, "--cluster", address)
+            found.append(result)
             row[f"pieces{workers}"], row[f"busy{workers}"] = pieces_of(address)
+    row["same"] = all(result == found[0] for result in found)
     return row
 
 
@@ -182,26 +221,30 @@ def markdown(results: dict[str, Any]) -> str:
         if name not in results:
             continue
         row = results[name]
-        plain, one, two = row["plain"], row["workers1"], row["workers2"]
+        one, two = row["workers1"], row["workers2"]
+        plain = row.get("plain")
+        alone = "" if plain is None else f"{plain:.0f} s"
+        more = "" if plain is None else f"{100 * (one / plain - 1):+.1f} %"
         measured.append(
-            f"| `{row['command']}` | {plain:.0f} s | {one:.0f} s | {two:.0f} s | {one / two:.2f} | "
-            f"{100 * (one / plain - 1):+.1f} % | {'yes' if row['same'] else 'NO'} |"
+            f"| `{row['command']}` | {alone} | {one:.0f} s | {two:.0f} s | {one / two:.2f} | "
+            f"{row['limit']:.2f} | {more} | {'yes' if row['same'] else 'NO'} |"
         )
-        alone = one - row["busy1"] - cost * row["pieces1"]
-        foreseen = alone + row["busy1"] / 2 + cost * row["pieces2"]
-        half = (row["busy1"] - alone) / alone if alone > 0 else float("inf")
+        own = max(one - row["busy1"] - cost * row["pieces1"], 0.0)
+        foreseen = own + row["busy1"] / row["limit"] + cost * row["pieces2"]
+        half = max((row["busy1"] - own) / own, 1.0) if own else float("inf")
         model.append(
             f"| {name} | {row['pieces1']:,} | {row['busy1'] / row['pieces1']:.2f} s | "
-            f"{alone:.0f} s | {foreseen:.0f} s | {two:.0f} s | {max(half, 1.0):,.0f} |"
+            f"{own:.0f} s | {foreseen:.0f} s | {two:.0f} s | {half:,.0f} |"
         )
     both = results["overhead"]
     return f"""# What a cluster gives
 
 Made by `make cluster` (benchmarks/cluster.py) on one machine with two shared cores: client, scheduler and
-workers all on it, one thread each. How it works: [cluster.md](cluster.md).
+workers all on it, one thread each. How it works: [cluster.md](cluster.md). *Limit* is how much more two plain processes
+do at once than one alone, just before: what two workers can give at best on these cores, which are shared with others.
 
-| command | one process | one worker | two workers | two against one | one worker against one process | same figures |
-| --- | ---: | ---: | ---: | ---: | ---: | --- |
+| command | one process | one worker | two workers | two against one | limit | one worker against one process | same figures |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |
 {chr(10).join(measured)}
 
 A piece that does nothing takes {both["many"]:.1f} ms if many are handed out at once, {both["alone"]:.1f} ms alone.
@@ -209,8 +252,8 @@ A piece that does nothing takes {both["many"]:.1f} ms if many are handed out at 
 ## The model
 
 With W workers a run takes about *own* + *work*/W + *pieces* x *overhead*: *own* is what the client does while
-workers wait, *work* what pieces take together, from the run on one worker. The last column is the number of
-workers at which half of their time is lost to *own*.
+workers wait, *work* what pieces take together, both from the run on one worker. For two workers here the limit stands for W.
+The last column is the number of workers at which half of their time is lost to *own*.
 
 | command | pieces | time a piece | own | two workers: foreseen | measured | half efficiency at |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |
