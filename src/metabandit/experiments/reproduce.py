@@ -115,14 +115,13 @@ class _Run:
             for piece in self.todo:
                 if piece.id in records:
                     continue
+                self._collect(piece.needs)
                 if crew.executor is not None and _goes_away(piece):
-                    self._collect(piece.needs)
                     needed = [records[name] for name in piece.needs]
                     weight = 2.0 * piece.weight  # of one core
                     asked = crew.ask(self.helper, "do", crew_piece((piece, needed), weight))
                     self.away.append((piece, asked))
                 else:
-                    self._collect(piece.needs)
                     self._report(piece, 0.0, "")
                     found = self.shop.do(piece, partial(self._report, piece))
                     self._keep(piece, found, max(crew.threads, crew.slots))
@@ -140,10 +139,11 @@ class _Run:
 
     def _collect(self, names: Sequence[str] = ()) -> None:
         """Keep what has come back, and wait for these."""
-        for piece, asked in list(self.away):
+        for item in list(self.away):
+            piece, asked = item
             if piece.id in names or asked.done():
                 self._keep(piece, asked.result(), 1)
-                self.away.remove((piece, asked))
+                self.away = [other for other in self.away if other is not item]
 
     def _keep(self, piece: Piece, found: tuple[dict[str, Any], float], threads: int) -> None:
         result, seconds = found
