@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..crew import Crew, Piece
+from ..crew import MOST_SENT, Crew, Piece
 from ..expressions.compile import Compiled
 from ..families import Array
 from ..policies import IndexPolicy, Plan, Policy, Start
@@ -238,12 +238,13 @@ class Episodes:
     def play_other(self, policy: Policy, problems: int) -> Array:
         """Regret of any policy on the problems 0, ..., problems - 1, with the same luck."""
         batch = self.batch
+        plan = policy.plan(batch.prior, batch.horizon)
         regret = play_population(
             partial(Population, batch.prior, batch.horizon, runs=self.runs),
-            [(policy, policy.plan(batch.prior, batch.horizon))],
+            [(policy, plan)],
             [0, problems],
             seed=self.seed,
-            crew=Crew(batch.crew.threads),
+            crew=batch.crew if plan.size <= MOST_SENT else Crew(batch.crew.threads),
         )
         return np.asarray(regret[0])
 

@@ -222,13 +222,17 @@ class Judge:
         reference = None
         if self.reference is not None:
             regret, reference = regret[:-1], regret[-1]
-        parts = [
-            self.objective.value(
-                regret[:, low:high], None if reference is None else reference[low:high]
-            )
-            for low, high in pairwise(self._cuts())
-        ]
-        return self.objective.value(regret, reference), np.array(parts)
+        parts = np.array(
+            [
+                self.objective.value(
+                    regret[:, low:high], None if reference is None else reference[low:high]
+                )
+                for low, high in pairwise(self._cuts())
+            ]
+        )
+        # Who cannot be played loses, which is a number, too.
+        parts[:, ~np.isfinite(regret).all(axis=1)] = np.inf
+        return self.objective.value(regret, reference), parts
 
     def adapt(self, judgement: Judgement) -> None:
         """Draw more problems from now on if noise hides the differences that matter."""
