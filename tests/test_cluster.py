@@ -48,12 +48,25 @@ def test_runs_cover_everything_once(items, parts):
     assert len(runs) == min(items, parts)
 
 
-@given(st.integers(1, 700), st.integers(1, 100), st.integers(1, 200))
-def test_tiles_cover_everything_once(policies, columns, count):
-    rows, wide = montecarlo._tiles(policies, columns, count)
-    for runs, items in ((rows, policies), (wide, columns)):
-        assert [number for low, high in runs for number in range(low, high)] == list(range(items))
-    assert len(rows) * len(wide) >= min(count, policies * columns)
+@given(st.integers(1, 700), st.integers(1, 20_000), st.integers(1, 200))
+def test_tiles_cover_everything_once(policies, problems, count):
+    cuts = montecarlo.blocks(TWO, 1000, 1, sorted({0, problems // 2, problems}))
+    for given_ in (cuts, range(problems + 1)):
+        rows, wide = montecarlo._tiles(policies, given_, count)
+        for runs, items in ((rows, policies), (wide, len(given_) - 1)):
+            assert [k for low, high in runs for k in range(low, high)] == list(range(items))
+        # Enough of them, as far as there is something to share.
+        assert len(rows) * len(wide) >= min(count, policies * (len(given_) - 1)) / 2
+
+
+def test_problems_are_shared_evenly():
+    cuts = montecarlo.blocks(TWO, 1000, 1, np.linspace(0, 20_000, 9).astype(int).tolist())
+    rows, wide = montecarlo._tiles(17, cuts, 6)
+    assert rows == [(0, 17)]
+    sizes = [cuts[high] - cuts[low] for low, high in wide]
+    assert len(sizes) == 6
+    assert max(sizes) < 1.2 * min(sizes)
+    assert all(size % 512 == 0 for size in sizes[:-1])
 
 
 @given(st.integers(1, 5000), st.integers(1, 100), st.sampled_from([1, 20, 100]))

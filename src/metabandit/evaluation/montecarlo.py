@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import threading
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -43,10 +44,11 @@ _MOST_AT_ONCE = 131_072
 MOST_LANES = 512
 # Per-problem regrets that are kept in all; beyond, only sums are.
 _MOST_KEPT = 100_000_000
-# Plays times arms that a core simulates in a second, about; and those of a policy between two sums.
+# Plays times arms that a core simulates in a second, about; and those of a policy between two sums, of
+# which there are not many more than so many.
 _SPEED = 2e8
 _BLOCK_WORK = 2e8
-_MOST_BLOCK = 8192
+_BLOCKS = 256
 
 
 def work_seconds(prior: Prior, horizon: int, episodes: int) -> float:
@@ -544,20 +546,36 @@ class Population:
 def blocks(prior: Prior, horizon: int, runs: int, cuts: Sequence[int]) -> list[int]:
     """Finer cuts, between which a policy takes about a second at most.
 
-    They do not depend on who does the work, so that sums do not either.
+    They do not depend on who does the work, so that sums do not either. Most are whole rows of lanes apart,
+    so that work can be shared evenly and no lane idles.
     """
-    size = max(1, min(_MOST_BLOCK, int(_BLOCK_WORK / (horizon * prior.arms * runs))))
-    finer = {cut for low, high in pairwise(cuts) for cut in range(low, high, size)}
+    size = max(1, int(_BLOCK_WORK / (horizon * prior.arms * runs)))
+    if runs == 1 and size > MOST_LANES:
+        even = -(-cuts[-1] // _BLOCKS)
+        size = MOST_LANES * max(1, min(even, size) // MOST_LANES)
+    finer = set(range(cuts[0], cuts[-1], size))
     return sorted(finer | set(cuts))
 
 
 def _tiles(
-    policies: int, columns: int, count: int
+    policies: int, cuts: Sequence[int], count: int
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Runs of policies and runs of blocks that make about so many pieces of the same size."""
+    """Runs of policies and runs of blocks that make about so many pieces of about the same size."""
     if policies >= 4 * count:  # so that a piece carries few programs
-        return split(policies, count), [(0, columns)]
-    wide = split(columns, count)
+        return split(policies, count), [(0, len(cuts) - 1)]
+    first, last = cuts[0], cuts[-1]
+    ideal = [first + (last - first) * part // count for part in range(1, count)]
+    # Of two blocks that begin close together only one is a whole number of rows of lanes away.
+    rows = [place for place, cut in enumerate(cuts) if (cut - first) % MOST_LANES == 0]
+    allowed = rows if len(rows) > 2 * count else range(len(cuts))
+    at = [cuts[place] for place in allowed]
+    ends = {0, len(cuts) - 1}
+    for wanted in ideal:
+        after = min(bisect_left(at, wanted), len(at) - 1)
+        before = max(after - 1, 0)
+        near = after if at[after] - wanted < wanted - at[before] else before
+        ends.add(allowed[near])
+    wide = list(pairwise(sorted(ends)))
     return split(policies, -(-count // len(wide))), wide
 
 
@@ -582,7 +600,7 @@ def play_population(
         return _whole(getattr(population, method)(named, seed, cuts, crew.threads))
     if not sums:
         cuts = range(cuts[0], cuts[-1] + 1)
-    rows, columns = _tiles(len(plans), len(cuts) - 1, crew.count(whole, method))
+    rows, columns = _tiles(len(plans), cuts, crew.count(whole, method))
     tiles = [(slice(*row), column) for column in columns for row in rows]
     pieces = [
         Piece(
