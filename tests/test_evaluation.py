@@ -288,6 +288,16 @@ def test_an_evaluation_goes_on_where_it_was_stopped(tmp_path, method, calls):
         mb.evaluate(policies, prior, 30, resume=True, **options)
 
 
+def test_policies_that_begin_with_the_prior_can_be_kept(tmp_path):
+    options = {"start": "prior-counts", "keep": tmp_path / "kept.npz"}
+    wanted = mb.evaluate(["ucb1", "optimal"], mb.Bernoulli(arms=2), 20, **options)
+    found = mb.evaluate(["ucb1", "optimal"], mb.Bernoulli(arms=2), 20, resume=True, **options)
+    assert found.to_dict() == wanted.to_dict()
+    with pytest.raises(mb.InputError, match="fingerprint of the policies"):
+        options["start"] = "each-once"
+        mb.evaluate(["ucb1", "optimal"], mb.Bernoulli(arms=2), 20, resume=True, **options)
+
+
 def test_exact_regret_on_given_problems_goes_on_too(tmp_path):
     prior = mb.Table([[0.2, 0.8], [0.5, 0.4], [0.1, 0.3]])
     options = {"method": "exact", "keep": tmp_path / "kept.npz"}

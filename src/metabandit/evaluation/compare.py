@@ -16,7 +16,7 @@ from ..checkpoint import Checkpoint
 from ..crew import MOST_SENT, Crew, make_crew, stamp
 from ..errors import InputError, nearest
 from ..files import check_new
-from ..policies import Plan, Policy, Progress, Start, policy
+from ..policies import IndexPolicy, Plan, Policy, Progress, Start, policy
 from ..policies.optimum import Optimum, check_solvable, has_optimum, optimal, optimum_seconds
 from ..priors import Prior, Table, check_prior
 from ..settings import check_horizon, check_seed, check_whole
@@ -179,22 +179,18 @@ def evaluate(
         if announce is not None:
             announce(f"the table of {largest} is too large to be sent: all play in this process")
     method = _pick_method(method, plans, prior, horizon, asked=asked)
-    settings = {
-        "policies": ", ".join(item.name for item in made),
-        # Names may stay when what they stand for changes.
-        "fingerprint of the policies": _digest(*map(_essence, made)),
-        "fingerprint of the problems": _digest(*_some_problems(prior)),
-        "versions": stamp(),
-        "prior": str(prior),
-        "arms": prior.arms,
-        "horizon": horizon,
-        "method": method,
-        "checkpoints": points,
-    }
-    if method == MONTE_CARLO:
-        settings |= {"episodes": episodes, "runs": runs, "seed": seed, "luck": luck}
-        settings |= {"keep_plays": keep_plays}
-    file = Checkpoint(settings, None if keep is None else Path(keep), "evaluation")
+    file = Checkpoint({}, None, "evaluation")
+    if keep is not None:
+        settings = {
+            **_identity(made, prior),
+            "horizon": horizon,
+            "method": method,
+            "checkpoints": points,
+        }
+        if method == MONTE_CARLO:
+            settings |= {"episodes": episodes, "runs": runs, "seed": seed, "luck": luck}
+            settings |= {"keep_plays": keep_plays}
+        file = Checkpoint(settings, Path(keep), "evaluation")
 
     if method == EXACT:
         if announce is not None:
@@ -236,21 +232,31 @@ def evaluate(
     )
 
 
-def _digest(*parts: bytes) -> str:
-    return hashlib.sha256(b"|".join(parts)).hexdigest()[:16]
+def _identity(policies: Sequence[Policy], prior: Prior) -> dict[str, Any]:
+    """What an evaluation must have in common with the one that it goes on with."""
+
+    def digest(*parts: bytes) -> str:
+        return hashlib.sha256(b"|".join(parts)).hexdigest()[:16]
+
+    some = prior.means if isinstance(prior, Table) else prior.draw(np.random.default_rng(0), 64)
+    return {
+        "policies": ", ".join(item.name for item in policies),
+        "prior": str(prior),
+        "arms": prior.arms,
+        # Names may stay when what they stand for changes.
+        "fingerprint of the policies": digest(*map(_essence, policies)),
+        "fingerprint of the problems": digest(np.ascontiguousarray(some).tobytes()),
+        "versions": stamp(),
+    }
 
 
 def _essence(item: Policy) -> bytes:
     """What tells a policy from others of its name."""
+    if isinstance(item, IndexPolicy):
+        return repr((item.formula, str(item.start))).encode()
     code = getattr(getattr(item, "choose", None), "__code__", None)
     rule = None if code is None else (code.co_code, code.co_consts)
-    return repr((item.content(), str(getattr(item, "start", "")), rule)).encode()
-
-
-def _some_problems(prior: Prior) -> list[bytes]:
-    """What tells a prior from others that are written alike."""
-    some = prior.means if isinstance(prior, Table) else prior.draw(np.random.default_rng(0), 64)
-    return [np.ascontiguousarray(some).tobytes()]
+    return repr((item.content(), rule)).encode()
 
 
 def _exactly(
