@@ -254,7 +254,8 @@ def test_an_evaluation_goes_on_where_it_was_stopped(tmp_path, method, calls):
         options |= {"episodes": 60_000, "runs": 2, "seed": 9, "keep_plays": True}
     prior, policies = mb.Bernoulli(arms=2, alpha=[1, 2]), ["ucb1", "r + 1/n", "thompson"]
     wanted = mb.evaluate(policies, prior, 30, **options)
-    left = calls
+    # Two reports are of the first policy, which is kept when it is finished.
+    left = calls + (2 if method == "exact" else 0)
 
     def stop(done, total):
         nonlocal left
@@ -269,7 +270,7 @@ def test_an_evaluation_goes_on_where_it_was_stopped(tmp_path, method, calls):
         mb.evaluate(policies, prior, 30, keep=path, **options)
     with pytest.raises(mb.InputError, match=r"another evaluation: its policies is 'ucb1, r \+ 1/n"):
         mb.evaluate(policies[:2], prior, 30, keep=path, resume=True, **options)
-    with pytest.raises(mb.InputError, match="fingerprint"):
+    with pytest.raises(mb.InputError, match="rules of the policies"):
         mb.evaluate(
             ["ucb1", mb.IndexPolicy("r + 2/n", name="r + 1/n"), "thompson"],
             prior, 30, keep=path, resume=True, **options,
@@ -293,8 +294,8 @@ def test_policies_that_begin_with_the_prior_can_be_kept(tmp_path):
     wanted = mb.evaluate(["ucb1", "optimal"], mb.Bernoulli(arms=2), 20, **options)
     found = mb.evaluate(["ucb1", "optimal"], mb.Bernoulli(arms=2), 20, resume=True, **options)
     assert found.to_dict() == wanted.to_dict()
-    with pytest.raises(mb.InputError, match="fingerprint of the policies"):
-        options["start"] = "each-once"
+    options["start"] = "each-once"
+    with pytest.raises(mb.InputError, match="rules of the policies"):
         mb.evaluate(["ucb1", "optimal"], mb.Bernoulli(arms=2), 20, resume=True, **options)
 
 

@@ -244,8 +244,8 @@ def _identity(policies: Sequence[Policy], prior: Prior) -> dict[str, Any]:
         "prior": str(prior),
         "arms": prior.arms,
         # Names may stay when what they stand for changes.
-        "fingerprint of the policies": digest(*map(_essence, policies)),
-        "fingerprint of the problems": digest(np.ascontiguousarray(some).tobytes()),
+        "rules of the policies": digest(*map(_essence, policies)),
+        "sample of the problems": digest(np.ascontiguousarray(some).tobytes()),
         "versions": stamp(),
     }
 
