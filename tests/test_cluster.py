@@ -602,6 +602,8 @@ def kept(kind, folder):
     if kind == "search":
         return float(np.load(folder / "result.search.npz")["now_done"])
     path = folder / "result.trace.jsonl" if kind == "learn" else folder / "records" / RECORDS
+    if not path.exists():
+        return 0
     return len(path.read_text("utf-8").splitlines()) - 1
 
 
@@ -616,8 +618,11 @@ def test_what_was_finished_is_kept_when_all_is_lost(kind, lost, plain, tmp_path)
     with Site(tmp_path, workers=1) as site:
         process = start(folder, *command, "--cluster", site.address)
         until(lambda: "workers      1" in (folder / "errors").read_text(), "the run")
-        # Of a generation there are a few.
-        until(lambda: site.least() >= (7 if kind == "learn" else 1), "pieces")
+        if kind == "reproduce":
+            until(lambda: kept(kind, folder) > 0, "a record")
+        else:
+            # Of a generation there are a few.
+            until(lambda: site.least() >= (7 if kind == "learn" else 1), "pieces")
         for victim in [site.scheduler] if lost == "scheduler" else site.workers:
             victim.kill()
         begun = time.monotonic()

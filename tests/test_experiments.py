@@ -386,7 +386,7 @@ def test_plans_do_not_depend_on_the_machine(tmp_path):
     piece = plan.Piece("x", "search", settings, frozenset())
     found = []
     for threads in (1, 2, 5):
-        shop = work.Workshop(Records("tiny", 0), tmp_path, threads, lambda message: None)
+        shop = work.Workshop(Records("tiny", 0), tmp_path, Crew(threads), lambda message: None)
         found.append(shop.do(piece, quietly)[0])
     assert found[0] == found[1] == found[2]
 
