@@ -20,6 +20,17 @@ def until(holds, what, seconds=60.0):
     return found
 
 
+def figures(value):
+    """Everything but times."""
+    if isinstance(value, dict):
+        return {
+            key: figures(item)
+            for key, item in value.items()
+            if "seconds" not in key and key not in ("threads", "played")
+        }
+    return [figures(item) for item in value] if isinstance(value, list) else value
+
+
 class Site:
     """A scheduler and its workers, without anyone to start them again."""
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import metabandit as mb
 from metabandit.crew import Crew
-from metabandit.evaluation import montecarlo
 from metabandit.evaluation.batch import Batch
+from metabandit.evaluation.population import Population, play_population
 from metabandit.expressions import length, parse, text
 from metabandit.expressions.compile import compile_expression
 from metabandit.formulas import classes as classes_module
@@ -374,8 +374,8 @@ def test_a_policy_without_a_finite_index_has_infinite_regret():
 @pytest.mark.parametrize("prior", [TWO, mb.TruncatedGaussian(arms=3)])
 def test_a_batch_plays_as_single_policies_do(prior):
     made = [mb.policy(item) for item in SOME]
-    wanted = montecarlo.play_population(
-        partial(montecarlo.Population, prior, 20, runs=3),
+    wanted = play_population(
+        partial(Population, prior, 20, runs=3),
         [(item, item.plan(prior, 20)) for item in made],
         [0, 70],
         seed=11,

@@ -10,7 +10,8 @@ import pytest
 import metabandit as mb
 from metabandit.crew import Crew
 from metabandit.errors import IndexFault
-from metabandit.evaluation import exact, montecarlo
+from metabandit.evaluation import exact
+from metabandit.evaluation.population import Population, play_population
 from metabandit.kernels import posterior
 from metabandit.learning import judges, measure
 from metabandit.learning.objectives import read_objective
@@ -148,8 +149,8 @@ def test_expected_regret_has_the_mean_of_regret_and_less_noise():
     plans = [(item, item.plan(TWO, 100)) for item in policies]
     problems = 40_000
     plain, expected = (
-        montecarlo.play_population(
-            partial(montecarlo.Population, TWO, 100, posterior=posterior),
+        play_population(
+            partial(Population, TWO, 100, posterior=posterior),
             plans,
             [0, problems],
             seed=3,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import metabandit as mb
-from metabandit.evaluation.montecarlo import _Simulation
+from metabandit.evaluation.montecarlo import Simulation
 from metabandit.policies import CATALOGUE
 from metabandit.policies.gittins import gittins_table
 from metabandit.policies.power import power_tree, weight_names
@@ -29,7 +29,7 @@ PRIORS = {
 def simulated_regret(policy, prior, horizon, episodes, seed):
     """Regret after every play of every episode, as the kernel computes it, and the problems."""
     plans = [(policy.name, policy.plan(prior, horizon))]
-    simulation = _Simulation(
+    simulation = Simulation(
         plans, prior, horizon, runs=1, seed=seed, checkpoints=range(1, horizon + 1), lanes=64
     )
     problems = simulation.problems(0, episodes)

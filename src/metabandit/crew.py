@@ -35,8 +35,8 @@ _WORTH = 0.2
 _AHEAD = 8
 # What goes with every piece, in bytes.
 _MOST_PACKED = 8_000_000
-# A policy whose tables are larger, in bytes, is not sent.
-MOST_SENT = 1_000_000
+# Policies whose tables are larger, in bytes, are not sent.
+_MOST_SENT = 1_000_000
 # Packages that figures depend on to the last bit.
 _PACKAGES = ("numpy", "scipy", "numba")
 
@@ -134,15 +134,10 @@ class Piece:
 
 @dataclass
 class Crew:
-    """Threads of this process, and the executor that reaches others, if there is one.
-
-    done, seconds: pieces that came back, and what workers took for them
-    """
+    """Threads of this process, and the executor that reaches others, if there is one."""
 
     threads: int
     executor: Executor | None = None
-    done: int = 0
-    seconds: float = 0.0
     # By method: seconds that pieces took, and what they were thought to take.
     _pace: dict[str, tuple[float, float]] = field(default_factory=dict)
     _packed: deque[tuple[Any, bytes]] = field(default_factory=lambda: deque(maxlen=4))
@@ -161,6 +156,10 @@ class Crew:
         if client is not None:  # Dask's own executor
             return max(1, sum(int(number) for number in client.nthreads().values()))
         return 8
+
+    def sending(self, size: int) -> Crew:
+        """Who works with policies whose tables have so many bytes: this process alone if that is too much."""
+        return self if size <= _MOST_SENT else Crew(self.threads)
 
     def worth(self, seconds: float, method: str) -> bool:
         """Whether work that takes a core so many seconds is handed out."""
@@ -231,8 +230,6 @@ class Crew:
 
     def note(self, method: str, piece: Piece, seconds: float) -> None:
         """A piece is done: what comes is sized by what it took."""
-        self.done += 1
-        self.seconds += seconds
         taken, thought = self._pace.get(method, (0.0, 0.0))
         # What was long ago counts less and less.
         self._pace[method] = 0.9 * taken + seconds, 0.9 * thought + piece.seconds

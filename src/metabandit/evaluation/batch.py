@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..crew import MOST_SENT, Crew, Piece
+from ..crew import Crew, Piece
 from ..expressions.compile import Compiled
 from ..families import Array
 from ..policies import IndexPolicy, Plan, Policy, Start
 from ..priors import Bernoulli, Prior
 from . import exact
-from .montecarlo import MOST_LANES, Population, _Simulation, play_population, work_seconds
+from .montecarlo import MOST_LANES, Simulation, work_seconds
+from .population import Population, play_population
 from .propagation import TwoArms
 from .threads import in_threads
 
@@ -77,7 +78,7 @@ class Batch:
             Piece(
                 (
                     self.kernel.take(self.programs, which[first:last]),
-                    *(None if item is None else item[first:last] for item in each),
+                    *(item[first:last] for item in each),
                     common,
                 ),
                 seconds * (last - first) / len(which),
@@ -179,7 +180,7 @@ class Episodes:
         self.runs = runs
         self.seed = seed
         self._numbers = {"runs": runs, "seed": seed}
-        self.common = _Simulation(
+        self.common = Simulation(
             [(batch.example.name, batch.plan)],
             batch.prior,
             batch.horizon,
@@ -244,7 +245,7 @@ class Episodes:
             [(policy, plan)],
             [0, problems],
             seed=self.seed,
-            crew=batch.crew if plan.size <= MOST_SENT else Crew(batch.crew.threads),
+            crew=batch.crew.sending(plan.size),
         )
         return np.asarray(regret[0])
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..checkpoint import Checkpoint
-from ..crew import MOST_SENT, Crew, make_crew, stamp
+from ..crew import Crew, make_crew, stamp
 from ..errors import InputError, nearest
 from ..files import check_new
 from ..policies import IndexPolicy, Plan, Policy, Progress, Start, policy
@@ -173,11 +173,10 @@ def evaluate(
     for item in made:
         item.prepare(prior, horizon, progress)
     plans = [(item, item.plan(prior, horizon)) for item in made]
-    if executor is not None and sum(plan.size for _, plan in plans) > MOST_SENT:
-        crew = make_crew(threads)
+    crew = crew.sending(sum(plan.size for _, plan in plans))
+    if executor is not None and crew.executor is None and announce is not None:
         largest = max(plans, key=lambda item: item[1].size)[0].name
-        if announce is not None:
-            announce(f"the table of {largest} is too large to be sent: all play in this process")
+        announce(f"the table of {largest} is too large to be sent: all play in this process")
     method = _pick_method(method, plans, prior, horizon, asked=asked)
     file = Checkpoint({}, None, "evaluation")
     if keep is not None:

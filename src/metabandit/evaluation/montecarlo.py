@@ -10,26 +10,23 @@ from __future__ import annotations
 
 import math
 import threading
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from ..checkpoint import Checkpoint
-from ..crew import Crew, Piece, split
+from ..crew import Crew, Piece
 from ..errors import IndexFault, InputError
 from ..families import Array
 from ..interrupts import interrupts_later
 from ..policies import Plan, Policy, Progress
-from ..priors import Bernoulli, Prior
+from ..priors import Prior
 from .results import Evaluation
-from .threads import in_threads
 
 # Problems are drawn in groups of this many, so that the first problems of a large evaluation are
 # those of a small one.
@@ -38,17 +35,12 @@ GROUP = 8192
 # all cores to share the work.
 _CHUNK_WORK = 4_000_000
 _MOST_EPISODES = 16_384
-# Episodes that `play_population` lets each policy play before it goes on to the next problems.
-_MOST_AT_ONCE = 131_072
 # Episodes that are played in step; as kernels.rows.MOST_LANES, which would load numba.
 MOST_LANES = 512
 # Per-problem regrets that are kept in all; beyond, only sums are.
 _MOST_KEPT = 100_000_000
-# Plays times arms that a core simulates in a second, about; and those of a policy between two sums, of
-# which there are not many more than so many.
+# Plays times arms that a core simulates in a second, about.
 _SPEED = 2e8
-_BLOCK_WORK = 2e8
-_BLOCKS = 256
 
 
 def work_seconds(prior: Prior, horizon: int, episodes: int) -> float:
@@ -56,7 +48,7 @@ def work_seconds(prior: Prior, horizon: int, episodes: int) -> float:
     return float(episodes) * horizon * prior.arms / _SPEED
 
 
-def _named(plans: Sequence[tuple[Policy, Plan]]) -> list[tuple[str, Plan]]:
+def name_plans(plans: Sequence[tuple[Policy, Plan]]) -> list[tuple[str, Plan]]:
     """What can be sent to other processes: a policy may hold more than its plan needs."""
     return [(policy.name, plan) for policy, plan in plans]
 
@@ -133,7 +125,7 @@ def draw_problems(prior: Prior, seed: int, problems: int) -> Array:
     return _ProblemSource(prior, seed).take(0, problems)
 
 
-class _Simulation:
+class Simulation:
     """One comparison: what its chunks have in common."""
 
     def __init__(
@@ -316,7 +308,7 @@ def _in_order(
 
 
 def _results(
-    make: Callable[[], _Simulation], chunks: Sequence[tuple[int, int]], each: float, crew: Crew
+    make: Callable[[], Simulation], chunks: Sequence[tuple[int, int]], each: float, crew: Crew
 ) -> Iterator[_ChunkResult]:
     """Results of all chunks in their order, whoever simulates them; each takes so many seconds."""
     seconds = each * len(chunks)
@@ -352,8 +344,8 @@ def simulate(
     problems = episodes // runs
     kept = problems * len(plans) <= _MOST_KEPT
     make = partial(
-        _Simulation,
-        _named(plans),
+        Simulation,
+        name_plans(plans),
         prior,
         horizon,
         runs=runs,
@@ -439,183 +431,3 @@ def simulate(
         for position in range(count)
     )
     return evaluations, covariance
-
-
-def has_posterior(prior: Prior) -> bool:
-    """Whether the expectation of regret given the plays is known, and smooth enough to compute."""
-    return type(prior) is Bernoulli and min(*prior.alpha, *prior.beta) >= 0.5
-
-
-def _expect(prior: Bernoulli, horizon: int, final: npt.NDArray[np.float32], regret: Array) -> None:
-    """Expected regret of episodes given how often each arm was played and won."""
-    from ..kernels import posterior
-
-    alpha, beta = np.array(prior.alpha), np.array(prior.beta)
-    cells = posterior.grid(horizon + float((alpha + beta).max()))
-    room = posterior.room(prior.arms, cells.shape[1])
-    posterior.expected_regret(alpha, beta, final[0], final[1], cells, room, regret)
-
-
-class Population:
-    """Many policies on few problems, [policy, problem]: threads share the policies.
-
-    simple: whether regret is simple regret
-    posterior: whether it is the expectation given what was seen, which has the same mean over problems and
-        less noise
-    A policy whose index is not a finite number somewhere has infinite regret.
-    """
-
-    def __init__(
-        self,
-        prior: Prior,
-        horizon: int,
-        *,
-        runs: int = 1,
-        simple: bool = False,
-        posterior: bool = False,
-    ) -> None:
-        self.prior = prior
-        self.horizon = horizon
-        self.runs = runs
-        self.simple = simple
-        self.posterior = posterior
-
-    def each(
-        self, plans: Sequence[tuple[str, Plan]], seed: int, cuts: Sequence[int], threads: int = 1
-    ) -> Array:
-        """The regret of each policy on each problem from the first cut to the last, averaged over runs."""
-        simulation = _Simulation(
-            plans,
-            self.prior,
-            self.horizon,
-            runs=self.runs,
-            seed=seed,
-            checkpoints=[self.horizon],
-            lanes=MOST_LANES,
-        )
-        first, last = cuts[0], cuts[-1]
-        size = max(1, _MOST_AT_ONCE // self.runs)
-        regret = np.empty((len(plans), last - first))
-        for begin in range(first, last, size):
-            end = min(begin + size, last)
-            drawn = simulation.problems(begin, end)
-
-            def play(position: int, begin: int = begin, end: int = end, drawn: Any = drawn) -> None:
-                each = self._play(simulation, position, drawn, begin, end)
-                regret[position, begin - first : end - first] = each
-
-            in_threads(play, range(len(plans)), threads)
-        return regret
-
-    def _play(
-        self, simulation: _Simulation, position: int, drawn: Any, first: int, last: int
-    ) -> Array:
-        count = (last - first) * self.runs
-        arms = self.prior.arms
-        both = np.empty((2, count))
-        final = np.empty((2, arms, count if self.posterior else 0), np.float32)
-        try:
-            simulation.play(position, drawn, first, both, np.zeros(arms), final)
-            if self.posterior:
-                assert isinstance(self.prior, Bernoulli)
-                _expect(self.prior, self.horizon, final, both[0])
-        except IndexFault:
-            both[:] = np.inf
-        each = both[1 if self.simple else 0].reshape(last - first, self.runs)
-        return np.asarray(each.mean(axis=1))
-
-    def sums(
-        self, plans: Sequence[tuple[str, Plan]], seed: int, cuts: Sequence[int], threads: int = 1
-    ) -> Array:
-        """The sum of each policy's regret over the problems from each cut to the next."""
-        sums = np.empty((len(plans), len(cuts) - 1))
-        most = max(1, _MOST_AT_ONCE // self.runs)
-        block = 0
-        while block < len(cuts) - 1:
-            after = block + 1
-            while after < len(cuts) - 1 and cuts[after + 1] - cuts[block] <= most:
-                after += 1
-            some = np.array(cuts[block : after + 1])
-            for row, regret in enumerate(self.each(plans, seed, some.tolist(), threads)):
-                parts = np.split(regret, some[1:-1] - some[0])
-                sums[row, block:after] = [part.sum() for part in parts]
-            block = after
-        return sums
-
-
-def blocks(prior: Prior, horizon: int, runs: int, cuts: Sequence[int]) -> list[int]:
-    """Finer cuts, between which a policy takes about a second at most.
-
-    They do not depend on who does the work, so that sums do not either. Most are whole rows of lanes apart,
-    so that work can be shared evenly and no lane idles.
-    """
-    size = max(1, int(_BLOCK_WORK / (horizon * prior.arms * runs)))
-    if runs == 1 and size > MOST_LANES:
-        even = -(-cuts[-1] // _BLOCKS)
-        size = MOST_LANES * max(1, min(even, size) // MOST_LANES)
-    finer = set(range(cuts[0], cuts[-1], size))
-    return sorted(finer | set(cuts))
-
-
-def _tiles(
-    policies: int, cuts: Sequence[int], count: int
-) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Runs of policies and runs of blocks that make about so many pieces of about the same size."""
-    if policies >= 4 * count:  # so that a piece carries few programs
-        return split(policies, count), [(0, len(cuts) - 1)]
-    first, last = cuts[0], cuts[-1]
-    ideal = [first + (last - first) * part // count for part in range(1, count)]
-    # Of two blocks that begin close together only one is a whole number of rows of lanes away.
-    rows = [place for place, cut in enumerate(cuts) if (cut - first) % MOST_LANES == 0]
-    allowed = rows if len(rows) > 2 * count else range(len(cuts))
-    at = [cuts[place] for place in allowed]
-    ends = {0, len(cuts) - 1}
-    for wanted in ideal:
-        after = min(bisect_left(at, wanted), len(at) - 1)
-        before = max(after - 1, 0)
-        near = after if at[after] - wanted < wanted - at[before] else before
-        ends.add(allowed[near])
-    wide = list(pairwise(sorted(ends)))
-    return split(policies, -(-count // len(wide))), wide
-
-
-def play_population(
-    make: Callable[[], Population],
-    plans: Sequence[tuple[Policy, Plan]],
-    cuts: Sequence[int],
-    *,
-    seed: int,
-    crew: Crew,
-    sums: bool = False,
-) -> Array:
-    """The regret of each policy on each problem from the first cut to the last; with `sums` its sum from
-    each cut to the next.
-    """
-    population, named = make(), _named(plans)
-    method = "sums" if sums else "each"
-    # Of a policy on a problem.
-    seconds = work_seconds(population.prior, population.horizon, population.runs)
-    whole = len(plans) * (cuts[-1] - cuts[0]) * seconds
-    if not crew.worth(whole, method):
-        return _whole(getattr(population, method)(named, seed, cuts, crew.threads))
-    if not sums:
-        cuts = range(cuts[0], cuts[-1] + 1)
-    rows, columns = _tiles(len(plans), cuts, crew.count(whole, method))
-    tiles = [(slice(*row), column) for column in columns for row in rows]
-    pieces = [
-        Piece(
-            (named[row], seed, cuts[low : high + 1]),
-            len(named[row]) * (cuts[high] - cuts[low]) * seconds,
-        )
-        for row, (low, high) in tiles
-    ]
-    regret = np.empty((len(plans), len(cuts) - 1))
-    for (row, column), part in zip(tiles, crew.do(make, method, pieces), strict=True):
-        regret[row, slice(*column)] = part
-    return _whole(regret)
-
-
-def _whole(regret: Array) -> Array:
-    """A policy that fails on some problems has failed on all, however they were cut."""
-    regret[np.isinf(regret).any(axis=1)] = np.inf
-    return regret

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..crew import Asked, make_crew
-from ..crew import Piece as crew_piece
+from ..crew import Piece as CrewPiece
 from ..errors import InputError, nearest
 from ..settings import check_whole
 from .plan import PARTS, Piece, pieces
@@ -119,7 +119,7 @@ class _Run:
                 if crew.executor is not None and _goes_away(piece):
                     needed = [records[name] for name in piece.needs]
                     weight = 2.0 * piece.weight  # of one core
-                    asked = crew.ask(self.helper, "do", crew_piece((piece, needed), weight))
+                    asked = crew.ask(self.helper, "do", CrewPiece((piece, needed), weight))
                     self.away.append((piece, asked))
                 else:
                     self._report(piece, 0.0, "")

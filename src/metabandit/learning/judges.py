@@ -14,9 +14,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..crew import MOST_SENT, Crew
+from ..crew import Crew
 from ..errors import IndexFault, InputError
-from ..evaluation import exact, montecarlo
+from ..evaluation import exact
+from ..evaluation.population import Population, blocks, has_posterior, play_population
 from ..families import Array
 from ..policies import Plan, Policy
 from ..priors import Prior, Table
@@ -105,7 +106,6 @@ class Judge:
         all_known = method == ON_PROBLEMS and isinstance(prior, Table)
         self.fixed = training is not None or all_known
         self.seed = seed
-        self.crew = crew
         self.runs = 1
         self.problems = 0
         if training is not None:
@@ -115,18 +115,15 @@ class Judge:
             self.problems = max(2, (episodes or _FIRST_EPISODES) // self.runs)
         elif method == ON_PROBLEMS:
             self.problems = len(prior.means) if isinstance(prior, Table) else _FIRST_PROBLEMS
-        if reference is not None and reference.plan(prior, horizon).size > MOST_SENT:
-            self.crew = Crew(crew.threads)
+        self.crew = crew.sending(0 if reference is None else reference.plan(prior, horizon).size)
         # The same object for all generations, so that a worker makes it once.
         self._population = partial(
-            montecarlo.Population,
+            Population,
             prior,
             horizon,
             runs=self.runs,
             simple=objective.simple,
-            posterior=objective.name == "regret"
-            and self.runs == 1
-            and montecarlo.has_posterior(prior),
+            posterior=objective.name == "regret" and self.runs == 1 and has_posterior(prior),
         )
 
     @property
@@ -199,10 +196,8 @@ class Judge:
     def _means(self, plans: Sequence[tuple[Policy, Plan]], seed: int) -> tuple[Array, Array]:
         """The mean regret of each policy; the same for each part of the problems, [part, policy]."""
         cuts = self._cuts()
-        finer = montecarlo.blocks(self.prior, self.horizon, self.runs, cuts)
-        sums = montecarlo.play_population(
-            self._population, plans, finer, seed=seed, crew=self.crew, sums=True
-        )
+        finer = blocks(self.prior, self.horizon, self.runs, cuts)
+        sums = play_population(self._population, plans, finer, seed=seed, crew=self.crew, sums=True)
         begins = np.searchsorted(finer, cuts[:-1])
         parts = np.add.reduceat(sums, begins, axis=1)
         return parts.sum(axis=1) / self.problems, (parts / np.diff(cuts)).T
@@ -216,7 +211,7 @@ class Judge:
             known = isinstance(self.prior, Table)
             regret = self._exact_regret(every, None if known else (seed, self.problems))
         else:
-            regret = montecarlo.play_population(
+            regret = play_population(
                 self._population, every, [0, self.problems], seed=seed, crew=self.crew
             )
         reference = None
