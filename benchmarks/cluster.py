@@ -21,17 +21,13 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 COMMANDS = {
-    "search": ("search", "--horizon", "1000", "--effort", "0.25"),
-    "learn": ("learn", "--space", "power-2", "--horizon", "1000", "--effort", "0.3"),
-    "short search": ("search", "--horizon", "1000", "--length", "6", "--effort", "0.25"),
-    "short learn": ("learn", "--space", "power-2", "--horizon", "1000", "--effort", "0.1"),
+    "search": ("search", "--horizon", "1000", "--effort", "0.5"),
+    "learn": ("learn", "--space", "power-2", "--horizon", "1000", "--effort", "0.2"),
     "evaluate": (
         "evaluate", "ucb1", "ucb1-tuned", "kl-ucb", "thompson", "r + 1/n", "--horizon", "1000",
         "--episodes", "150000", "--no-floor",
     ),
 }  # fmt: skip
-# These take too long to be run in one process as well.
-LONG = ("search", "learn")
 PIECES = 200
 
 
@@ -74,7 +70,6 @@ def figures(value: Any) -> Any:
 def warm_up(folder: Path) -> None:
     """Compile, and make the formula classes, beforehand."""
     for command in (
-        "search --horizon 20 --length 6 --effort 0.01",
         "search --horizon 20 --effort 0.01",
         "search --horizon 500 --length 3 --effort 0.01",
         "learn --space power-2 --arms 3 --horizon 20 --generations 1",
@@ -172,16 +167,16 @@ print(time.perf_counter() - begun, flush=True)
 
 
 def measure(name: str, folder: Path) -> dict[str, Any]:
-    row: dict[str, Any] = {"command": " ".join(COMMANDS[name]), "limit": both_cores()}
-    found = []
-    if name not in LONG:
-        row["plain"], result = run(name, folder)
-        found.append(result)
+    row: dict[str, Any] = {"command": " ".join(COMMANDS[name])}
+    before = both_cores()
+    row["plain"], result = run(name, folder)
+    found = [result]
     for workers in (1, 2):
         with site(workers, folder) as address:
             row[f"workers{workers}"], result = run(name, folder, "--cluster", address)
             found.append(result)
             row[f"pieces{workers}"], row[f"busy{workers}"] = pieces_of(address)
+    row["limit"] = (before + both_cores()) / 2
     row["same"] = all(result == found[0] for result in found)
     return row
 
@@ -222,12 +217,10 @@ def markdown(results: dict[str, Any]) -> str:
             continue
         row = results[name]
         one, two = row["workers1"], row["workers2"]
-        plain = row.get("plain")
-        alone = "" if plain is None else f"{plain:.0f} s"
-        more = "" if plain is None else f"{100 * (one / plain - 1):+.1f} %"
+        more = 100 * (one / row["plain"] - 1)
         measured.append(
-            f"| `{row['command']}` | {alone} | {one:.0f} s | {two:.0f} s | {one / two:.2f} | "
-            f"{row['limit']:.2f} | {more} | {'yes' if row['same'] else 'NO'} |"
+            f"| `{row['command']}` | {row['plain']:.0f} s | {one:.0f} s | {two:.0f} s | {one / two:.2f} | "
+            f"{row['limit']:.2f} | {more:+.1f} % | {'yes' if row['same'] else 'NO'} |"
         )
         own = max(one - row["busy1"] - cost * row["pieces1"], 0.0)
         foreseen = own + row["busy1"] / row["limit"] + cost * row["pieces2"]
@@ -241,7 +234,7 @@ def markdown(results: dict[str, Any]) -> str:
 
 Made by `make cluster` (benchmarks/cluster.py) on one machine with two shared cores: client, scheduler and
 workers all on it, one thread each. How it works: [cluster.md](cluster.md). *Limit* is how much more two plain processes
-do at once than one alone, just before: what two workers can give at best on these cores, which are shared with others.
+do at once than one alone, just before and after: what two workers can give at best on these cores, which are shared with others.
 
 | command | one process | one worker | two workers | two against one | limit | one worker against one process | same figures |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |
