@@ -22,7 +22,7 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 COMMANDS = {
     "search": ("search", "--horizon", "1000", "--effort", "0.5"),
-    "learn": ("learn", "--space", "power-2", "--horizon", "1000", "--effort", "0.2"),
+    "learn": ("learn", "--space", "power-2", "--horizon", "1000", "--effort", "0.5"),
     "evaluate": (
         "evaluate", "ucb1", "ucb1-tuned", "kl-ucb", "thompson", "r + 1/n", "--horizon", "1000",
         "--episodes", "150000", "--no-floor",

@@ -34,19 +34,21 @@ def figures(value):
 class Site:
     """A scheduler and its workers, without anyone to start them again."""
 
-    def __init__(self, folder: Path, workers: int = 2, threads: int = 1) -> None:
+    def __init__(self, folder: Path, workers: int = 0, threads: int = 1) -> None:
+        from distributed import Client
+
         self.folder = folder
         self.threads = threads
         self.workers: list[subprocess.Popen] = []
-        self.client = None
-        self.log = folder / "scheduler.log"
-        self.scheduler = self._start(
-            self.log, "dask_scheduler", "--port", "0", "--host", "127.0.0.1"
-        )
+        self.started = 0
+        log = folder / "scheduler.log"
+        self.scheduler = self._start(log, "dask_scheduler", "--port", "0", "--host", "127.0.0.1")
         pattern = re.compile(r"Scheduler at:\s+(tcp://\S+)")
-        found = until(lambda: pattern.search(self.log.read_text()), "the scheduler")
+        found = until(lambda: pattern.search(log.read_text()), "the scheduler")
         self.address = found.group(1)
-        self.add(workers)
+        self.client = Client(self.address, set_as_default=False)
+        self.before: dict[str, int] = {}
+        self.have(workers)
 
     def _start(self, log, module, *options, path=None):
         env = {**os.environ, "PYTHONPATH": str(path or Path(__file__).parent.parent)}
@@ -61,27 +63,35 @@ class Site:
 
     def add(self, workers=1, *, path=None):
         """Start workers, which find the modules on `path` first; the tests by default."""
+        wanted = len(self.client.nthreads()) + workers
         for _ in range(workers):
-            log = self.folder / f"worker{len(self.workers)}.log"
+            self.started += 1
+            log = self.folder / f"worker{self.started}.log"
             options = (self.address, "--nthreads", str(self.threads), "--no-nanny")
             self.workers.append(self._start(log, "dask_worker", *options, path=path))
-        wanted = len(self.workers)
-        joined = "Starting worker compute stream"
-        until(lambda: self.log.read_text().count(joined) >= wanted, "the workers")
+        until(lambda: len(self.client.nthreads()) == wanted, "the workers")
+
+    def have(self, workers):
+        """Have so many, all of them of this version, and count pieces from now on."""
+        alive = [worker for worker in self.workers if worker.poll() is None]
+        for worker in alive[workers:]:
+            worker.kill()
+        self.workers = alive[:workers]
+        until(lambda: len(self.client.nthreads()) == len(self.workers), "what is left")
+        self.add(workers - len(self.workers))
+        self.before = self._done()
+
+    def _done(self):
+        return self.client.run(lambda dask_worker: dask_worker.state.executed_count)
 
     def least(self):
         """Pieces that were done by the worker that did fewest."""
-        from distributed import Client
-
-        if self.client is None:
-            self.client = Client(self.address, set_as_default=False)
-        done = self.client.run(lambda dask_worker: dask_worker.state.executed_count)
-        return min(done.values(), default=0)
+        done = self._done()
+        return min((count - self.before.get(name, 0) for name, count in done.items()), default=0)
 
     def close(self):
-        if self.client is not None:
-            with suppress(Exception):
-                self.client.close(timeout=1)
+        with suppress(Exception):
+            self.client.close(timeout=1)
         for process in (*self.workers, self.scheduler):
             process.kill()
             process.wait()

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -71,18 +72,25 @@ def plain(tmp_path_factory):
     return find
 
 
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A scheduler for all that do not kill it."""
+    with Site(tmp_path_factory.mktemp("site")) as made:
+        yield made
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_cluster_gives_the_same_though_a_worker_is_killed(kind, plain, tmp_path):
-    with Site(tmp_path) as site:
-        process = start(tmp_path / "run", *KINDS[kind], "--cluster", site.address)
-        # In the middle: the second worker has some pieces behind it.
-        log = tmp_path / "run" / "errors"
-        until(lambda: "workers      2" in log.read_text(), "the run")
-        until(lambda: site.least() >= 1, "pieces")
-        os.kill(site.workers[1].pid, signal.SIGKILL)
-        code, output, errors = finish(process, tmp_path / "run")
-        assert code == 0, errors
-        assert result_of(kind, output) == plain(kind)
+def test_a_cluster_gives_the_same_though_a_worker_is_killed(kind, plain, site, tmp_path):
+    site.have(2)
+    process = start(tmp_path, *KINDS[kind], "--cluster", site.address)
+    # In the middle: the second worker has some pieces behind it.
+    log = tmp_path / "errors"
+    until(lambda: "workers      2" in log.read_text(), "the run")
+    until(lambda: site.least() >= 1, "pieces")
+    os.kill(site.workers[1].pid, signal.SIGKILL)
+    code, output, errors = finish(process, tmp_path)
+    assert code == 0, errors
+    assert result_of(kind, output) == plain(kind)
 
 
 def test_workers_of_its_own(plain, tmp_path):
@@ -111,15 +119,15 @@ def test_ctrl_c_is_not_for_the_workers(tmp_path):
     assert json.loads(output)["learned"]["stopped"] == "interrupted"
 
 
-def test_a_worker_that_joins_late_is_used(plain, tmp_path):
-    with Site(tmp_path, workers=1) as site:
-        process = start(tmp_path / "run", *LEARN, "--cluster", site.address)
-        until(lambda: site.least() >= 1, "pieces")
-        site.add()
-        code, output, errors = finish(process, tmp_path / "run")
-        assert code == 0, errors
-        assert result_of("learn", output) == plain("learn")
-        assert site.least() >= 1
+def test_a_worker_that_joins_late_is_used(plain, site, tmp_path):
+    site.have(1)
+    process = start(tmp_path, *LEARN, "--cluster", site.address)
+    until(lambda: site.least() >= 1, "pieces")
+    site.add()
+    code, output, errors = finish(process, tmp_path)
+    assert code == 0, errors
+    assert result_of("learn", output) == plain("learn")
+    assert site.least() >= 1
 
 
 # What can go wrong -------------------------------------------------------------------------------
@@ -142,9 +150,9 @@ def test_a_scheduler_that_cannot_be_reached(tmp_path):
     assert "dask scheduler" in errors
 
 
-def test_a_scheduler_without_workers(tmp_path):
-    with Site(tmp_path, workers=0) as site:
-        code, errors = refused(tmp_path / "run", *EVALUATE, "--cluster", site.address)
+def test_a_scheduler_without_workers(site, tmp_path):
+    site.have(0)
+    code, errors = refused(tmp_path, *EVALUATE, "--cluster", site.address)
     assert code == 2
     assert f"has no worker; start some with `dask worker {site.address}`" in errors
 
@@ -184,17 +192,18 @@ def other_version(tmp_path_factory):
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_a_worker_of_another_version(tmp_path, other_version, late):
-    with Site(tmp_path, workers=1) as site:
-        if not late:
-            site.add(path=other_version)
-        process = start(tmp_path / "run", *LEARN, "--generations", "400", "--cluster", site.address)
-        if late:
-            until(lambda: site.least() >= 1, "pieces")
-            site.add(path=other_version)
-        begun = time.monotonic()
-        code, _, errors = finish(process, tmp_path / "run")
-        assert time.monotonic() - begun < 15.0
+def test_a_worker_of_another_version(site, tmp_path, other_version, late):
+    site.have(1)
+    if not late:
+        site.add(path=other_version)
+    process = start(tmp_path, *LEARN, "--generations", "400", "--cluster", site.address)
+    if late:
+        until(lambda: site.least() >= 1, "pieces")
+        site.add(path=other_version)
+    begun = time.monotonic()
+    code, _, errors = finish(process, tmp_path)
+    assert time.monotonic() - begun < 15.0
+    site.have(0)
     assert code == (1 if late else 2)
     assert "has metabandit" in errors
     assert "instead of" in errors
@@ -216,12 +225,13 @@ def kept(kind, folder):
 @pytest.mark.parametrize(
     ("kind", "lost"), [*((kind, "workers") for kind in KINDS), ("learn", "scheduler")]
 )
-def test_what_was_finished_is_kept_when_all_is_lost(kind, lost, plain, tmp_path):
+def test_what_was_finished_is_kept_when_all_is_lost(kind, lost, plain, site, tmp_path):
     command = [item for item in KINDS[kind] if item != "--json"]
     if kind != "reproduce":
         command += ["--out", "result.json"]
     folder = tmp_path / "run"
-    with Site(tmp_path, workers=1) as site:
+    with Site(tmp_path) if lost == "scheduler" else nullcontext(site) as site:
+        site.have(1)
         process = start(folder, *command, "--cluster", site.address)
         until(lambda: "workers      1" in (folder / "errors").read_text(), "the run")
         if kind == "reproduce":

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 import pytest
@@ -19,8 +19,7 @@ import metabandit as mb
 from metabandit import crew
 from metabandit.crew import Crew, Piece, split
 from metabandit.errors import IndexFault
-from metabandit.evaluation import population
-from metabandit.evaluation.montecarlo import work_seconds
+from metabandit.evaluation import montecarlo, population
 from metabandit.formulas import searcher
 from metabandit.formulas.strategies import Halving
 from metabandit.kernels import batch
@@ -70,10 +69,10 @@ def test_blocks_keep_the_cuts_and_do_not_depend_on_who_works(problems, horizon, 
     assert set(cuts) <= set(finer)
     assert finer == sorted(set(finer))
     seconds = [
-        work_seconds(mb.Bernoulli(arms=50), 1000 * horizon, runs * (high - low))
+        montecarlo.work_seconds(mb.Bernoulli(arms=50), 1000 * horizon, runs * (high - low))
         for low, high in pairwise(finer)
     ]
-    alone = work_seconds(mb.Bernoulli(arms=50), 1000 * horizon, runs)
+    alone = montecarlo.work_seconds(mb.Bernoulli(arms=50), 1000 * horizon, runs)
     assert max(seconds) <= max(1.0, alone)
 
 
@@ -92,6 +91,29 @@ def test_pieces_take_seconds_and_are_sized_by_what_others_took():
         assert many.worth(0.03, "play")
         assert many.count(1000.0, "other") == 500
     assert not Crew(1).worth(1e9, "play")
+
+
+def test_chunks_are_sized_once_it_is_known_what_they_take():
+    chunks = [(number, number + 1) for number in range(1000)]
+
+    def sizes(pieces):
+        return [len(piece.arguments[0]) for piece in pieces]
+
+    with ThreadPoolExecutor(2) as pool:
+        slow = Crew(1, pool)
+        pieces = montecarlo._pieces(chunks, 0.1, slow)
+        assert sizes(islice(pieces, 16)) == [1] * 16
+        slow.note("chunks", Piece((), seconds=0.1), 1.0)  # ten times what was thought
+        rest = list(pieces)
+        assert sizes(rest[:100]) == [2] * 100  # two seconds
+        assert sizes(rest[-6:]) == [1] * 6
+        assert sum(sizes(rest)) == 984
+        fast = Crew(1, pool)
+        fast.note("chunks", Piece((), seconds=0.1), 0.001)
+        found = list(montecarlo._pieces(chunks, 0.1, fast))
+        assert [chunk for piece in found for chunk in piece.arguments[0]] == chunks
+        assert sizes(found)[0] == 166  # three for each
+        assert sum(piece.seconds for piece in found) == pytest.approx(100.0)
 
 
 def test_some_of_the_programs_are_those_of_the_others():
@@ -187,7 +209,7 @@ class Backwards(Executor):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    with Site(tmp_path_factory.mktemp("site")) as made:
+    with Site(tmp_path_factory.mktemp("site"), workers=2) as made:
         yield made
 
 
@@ -219,11 +241,17 @@ def small(monkeypatch):
     monkeypatch.setattr(crew, "_LONGEST", 0.05)
 
 
-def both(executor, work):
+# What work gives in one process; it is done once for all executors.
+ALONE = {}
+
+
+def both(executor, work, *arguments, **options):
     """What work gives here, and through the executor: the same, and it was handed out."""
-    alone = work(threads=1)
-    made = []
-    found = work(threads=1, executor=_Counting(executor, made))
+    case = repr((work.__name__, arguments, options))
+    if case not in ALONE:
+        ALONE[case] = work(*arguments, **options, threads=1)
+    alone, made = ALONE[case], []
+    found = work(*arguments, **options, threads=1, executor=_Counting(executor, made))
     assert made, "nothing was handed out"
     assert figures(found.to_dict()) == figures(alone.to_dict())
     return alone, found
@@ -249,22 +277,20 @@ def middle(n, r, s, t, h, u):
     return best
 
 
+MIDDLE = mb.ChoicePolicy("middle", middle)
+
+
 @pytest.mark.usefixtures("small")
 def test_evaluate_gives_the_same(executor):
-    policies = [
-        "ucb1", "r + 3/(n + 2)", "thompson", "ucb2", "eps_n-greedy", "gittins",
-        mb.ChoicePolicy("middle", middle),
-    ]  # fmt: skip
+    policies = ["ucb1", "r + 3/(n + 2)", "thompson", "ucb2", "eps_n-greedy", "gittins", MIDDLE]
     options = {"method": "monte-carlo", "episodes": 4_000, "runs": 4, "keep_plays": True}
     for prior in (TWO, mb.BetaRewards(arms=3)):
-        alone, found = both(
-            executor, lambda prior=prior, **who: mb.evaluate(policies, prior, 20, **options, **who)
-        )
+        alone, found = both(executor, mb.evaluate, policies, prior, 20, **options)
         assert (alone.covariance == found.covariance).all()
         for one, other in zip(alone, found, strict=True):
             assert (one.problem_regret == other.problem_regret).all()
             assert (one.problem_plays == other.problem_plays).all()
-    both(executor, lambda **who: mb.evaluate(["ucb1", "thompson", "optimal"], TWO, 30, **who))
+    both(executor, mb.evaluate, ["ucb1", "thompson", "optimal"], TWO, 30)
 
 
 @pytest.mark.usefixtures("small")
@@ -286,9 +312,7 @@ def test_evaluate_gives_the_same(executor):
 )  # fmt: skip
 def test_learn_gives_the_same(executor, space, prior, horizon, options):
     options = {"generations": 2, "measured": False, **options}
-    alone, found = both(
-        executor, lambda **who: mb.learn(space, prior, horizon, seed=5, **options, **who)
-    )
+    alone, found = both(executor, mb.learn, space, prior, horizon, seed=5, **options)
     assert [item["values"] for item in alone.trace] == [item["values"] for item in found.trace]
     assert alone.parameters == found.parameters
 
@@ -306,7 +330,7 @@ def test_learn_gives_the_same(executor, space, prior, horizon, options):
 )
 def test_search_gives_the_same(executor, strategy, options):
     options = {"length": 3, "strategy": strategy, "measured": False, "top": 5, **options}
-    both(executor, lambda **who: mb.search(TWO, 25, **options, **who))
+    both(executor, mb.search, TWO, 25, **options)
 
 
 @pytest.mark.usefixtures("small")
@@ -385,10 +409,10 @@ def test_a_search_that_loses_its_workers_while_it_measures_goes_on(tmp_path, mon
 def test_a_worker_with_several_threads_gives_the_same(tmp_path):
     with Site(tmp_path, workers=1, threads=3) as site, mb.Cluster(site.address) as joined:
         assert joined.slots == 3
-        policies = ["ucb1", "thompson", mb.ChoicePolicy("middle", middle)]
+        policies = ["ucb1", "thompson", MIDDLE]
         options = {"episodes": 20_000, "method": "monte-carlo"}
-        both(joined, lambda **who: mb.evaluate(policies, TWO, 50, **options, **who))
+        both(joined, mb.evaluate, policies, TWO, 50, **options)
         options = {"length": 3, "strategy": "exact", "measured": False}
-        both(joined, lambda **who: mb.search(TWO, 25, **options, **who))
+        both(joined, mb.search, TWO, 25, **options)
         options = {"generations": 2, "measured": False, "objective": "quantile:q=0.8"}
-        both(joined, lambda **who: mb.learn("power-1", TWO, 30, **options, **who))
+        both(joined, mb.learn, "power-1", TWO, 30, **options)

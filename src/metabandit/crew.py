@@ -13,7 +13,7 @@ import math
 import platform
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -165,6 +165,10 @@ class Crew:
         """Whether work that takes a core so many seconds is handed out."""
         return self.executor is not None and self._likely(seconds, method) > _WORTH
 
+    def knows(self, method: str) -> bool:
+        """Whether such work has been done before, so that one can tell what it takes."""
+        return method in self._pace
+
     def _likely(self, seconds: float, method: str) -> float:
         """What work will take, from what such work took so far."""
         taken, thought = self._pace.get(method, (1.0, 1.0))
@@ -196,8 +200,11 @@ class Crew:
             raise WorkerError(f"the executor takes no more work: {error}") from error
         return Asked(self, method, piece, future)
 
-    def do(self, tool: Callable[[], Any], method: str, pieces: Sequence[Piece]) -> Iterator[Any]:
-        """Hand out pieces; their results in the order of the pieces."""
+    def do(self, tool: Callable[[], Any], method: str, pieces: Iterable[Piece]) -> Iterator[Any]:
+        """Hand out pieces; their results in the order of the pieces.
+
+        pieces: of an iterator, some are taken as others are done
+        """
         asked: deque[Asked] = deque()
         try:
             waiting = iter(pieces)

@@ -311,16 +311,22 @@ def _results(
     make: Callable[[], Simulation], chunks: Sequence[tuple[int, int]], each: float, crew: Crew
 ) -> Iterator[_ChunkResult]:
     """Results of all chunks in their order, whoever simulates them; each takes so many seconds."""
-    seconds = each * len(chunks)
-    if not crew.worth(seconds, "chunks"):
+    if not crew.worth(each * len(chunks), "chunks"):
         yield from _in_order(make().chunk, chunks, crew.threads)
         return
-    pieces = [
-        Piece((chunks[first:last],), each * (last - first))
-        for first, last in crew.cut(len(chunks), seconds, "chunks")
-    ]
-    for results in crew.do(make, "chunks", pieces):
+    for results in crew.do(make, "chunks", _pieces(chunks, each, crew)):
         yield from results
+
+
+def _pieces(chunks: Sequence[tuple[int, int]], each: float, crew: Crew) -> Iterator[Piece]:
+    """Runs of chunks: single ones until it is known how long these policies take."""
+    first = 0
+    while first < len(chunks):
+        left = len(chunks) - first
+        size = left // crew.count(each * left, "chunks") if crew.knows("chunks") else 1
+        last = first + max(1, size)
+        yield Piece((chunks[first:last],), each * (min(last, len(chunks)) - first))
+        first = last
 
 
 def simulate(

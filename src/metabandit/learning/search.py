@@ -251,11 +251,11 @@ class Search:
 
     def _floor_reached(self, stage: Stage) -> bool:
         plan = self.plan
-        floor = None if plan.floor is None else plan.floor.now()
-        known = floor is not None and stage.last and stage.judge.method == EXACTLY
-        if not known or plan.objective.name != "regret" or stage.best is None:
+        if not stage.last or stage.judge.method != EXACTLY or plan.objective.name != "regret":
             return False
-        assert floor is not None
+        floor = None if plan.floor is None else plan.floor.wait()
+        if floor is None or stage.best is None:
+            return False
         return stage.best[0] <= floor.regret * (1.0 + _REACHED)
 
     def _record(
