@@ -21,8 +21,8 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 COMMANDS = {
-    "search": ("search", "--horizon", "1000", "--effort", "0.5"),
-    "learn": ("learn", "--space", "power-2", "--horizon", "1000", "--effort", "0.5"),
+    "search": ("search", "--horizon", "1000", "--effort", "0.25"),
+    "learn": ("learn", "--space", "power-2", "--horizon", "1000", "--effort", "0.2"),
     "evaluate": (
         "evaluate", "ucb1", "ucb1-tuned", "kl-ucb", "thompson", "r + 1/n", "--horizon", "1000",
         "--episodes", "150000", "--no-floor",
@@ -38,7 +38,9 @@ def site(workers: int, folder: Path) -> Iterator[str]:
     def start(module: str, *options: str) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", f"distributed.cli.{module}", *options, "--no-dashboard"]
         quiet = subprocess.DEVNULL
-        return subprocess.Popen(command, cwd=folder, stdout=quiet, stderr=quiet)
+        # As docs/cluster.md has it.
+        env = {**os.environ, "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
+        return subprocess.Popen(command, cwd=folder, env=env, stdout=quiet, stderr=quiet)
 
     contact = folder / f"scheduler{workers}.json"
     here = ("--scheduler-file", str(contact))

@@ -15,8 +15,10 @@ import threading
 import time
 import uuid
 import warnings
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Executor, Future
+from functools import partial
 from typing import Any
 
 from .crew import compare, describe
@@ -44,8 +46,12 @@ def _distributed() -> Any:
 
 
 def _start(distributed: Any, **settings: Any) -> Any:
+    import dask
+
     try:
-        return distributed.LocalCluster(**settings)
+        # Dask looks a hundred times a second at what workers do, which costs them some of their time.
+        with dask.config.set({"distributed.worker.profile.enabled": False}):
+            return distributed.LocalCluster(**settings)
     except Exception as error:
         raise WorkerError(f"workers cannot be started on this machine: {error}") from error
 
@@ -99,8 +105,10 @@ class Cluster(Executor):
             )
         self._announce = announce or (lambda message: None)
         self._lock = threading.Lock()
-        # What is waited for, and Dask's own name for it.
+        # What is waited for, and Dask's own name for it once it is sent.
         self._open: dict[Future[Any], Any] = {}
+        self._unsent: deque[tuple[Future[Any], Callable[[], Any]]] = deque()
+        self._busy: set[Future[Any]] = set()
         self._fault: WorkerError | None = None
         self._ended = threading.Event()
         self._threads: dict[str, int] = {}
@@ -211,31 +219,43 @@ class Cluster(Executor):
     # Work ----------------------------------------------------------------------------------------
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Hand out a call."""
+        """Hand out a call.
+
+        Only as many are sent as workers have threads: Dask would let others wait behind long ones.
+        """
         future: Future[Any] = Future()
+        key = f"metabandit-{uuid.uuid4().hex}"
+        call = partial(self._client.submit, fn, *args, **kwargs, pure=False, key=key)
         with self._lock:
             if self._fault is not None:
                 raise self._fault
             if self._ended.is_set():
                 raise WorkerError("the cluster was left: it takes no more work")
             self._open[future] = None
+            self._unsent.append((future, call))
             self.asked += 1
-        try:
-            inner = self._client.submit(
-                fn, *args, **kwargs, pure=False, key=f"metabandit-{uuid.uuid4().hex}"
-            )
-            with self._lock:
-                if future in self._open:
-                    self._open[future] = inner
-            future.add_done_callback(self._forget)
-            inner.add_done_callback(lambda known: self._settle(future, known))
-        except BaseException as error:
-            self._close(future)
-            if not isinstance(error, Exception):  # Ctrl-C
-                raise
-            raise WorkerError(f"the scheduler takes no work: {error}") from error
-
+        future.add_done_callback(self._forget)
+        self._send()
         return future
+
+    def _send(self) -> None:
+        """Send what waits, as far as workers have time for it."""
+        while True:
+            with self._lock:
+                if not self._unsent or len(self._busy) >= self.slots or self._ended.is_set():
+                    return
+                future, call = self._unsent.popleft()
+                if future not in self._open:
+                    continue
+                self._busy.add(future)
+            try:
+                inner = call()
+                with self._lock:
+                    if future in self._open:
+                        self._open[future] = inner
+                inner.add_done_callback(partial(self._settle, future))
+            except Exception as error:
+                self._set(future, None, WorkerError(f"the scheduler takes no work: {error}"))
 
     def _forget(self, future: Future[Any]) -> None:
         """Tell Dask that nobody waits for a call any more."""
@@ -245,9 +265,14 @@ class Cluster(Executor):
             if self._close(future) and inner is not None:
                 with contextlib.suppress(Exception):
                     inner.cancel()
+                self._send()
 
     def _settle(self, future: Future[Any], inner: Any) -> None:
         """Pass on how a call ended."""
+        with self._lock:
+            self._busy.discard(future)
+        # A worker need not wait until its result has come here.
+        self._send()
         try:
             if inner.status == "error":
                 result, error = None, self._explain(inner.exception())
@@ -278,6 +303,7 @@ class Cluster(Executor):
             if future not in self._open:
                 return False
             del self._open[future]
+            self._busy.discard(future)
             self.done += 1
             return True
 
@@ -353,6 +379,7 @@ class Cluster(Executor):
                     had_workers = now
                 answered = now
                 self._check_new()
+                self._send()
             except WorkerError as error:
                 self._fail(error)
                 return

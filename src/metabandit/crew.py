@@ -30,7 +30,7 @@ from .settings import check_threads
 _LONGEST = 2.0
 _SHORTEST = 0.1
 _EACH = 3
-_WORTH = 0.2
+_WORTH = 0.1
 # Pieces that are handed out ahead of the one that is waited for, for each that works.
 _AHEAD = 8
 # What goes with every piece, in bytes.

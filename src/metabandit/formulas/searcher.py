@@ -148,11 +148,12 @@ def search(
             f"(--force)"
         )
     known = _classes(length, classes, grammar, aim, begin, progress, announce)
+    # A worker can begin with it at once.
+    if measured:
+        aim = replace(aim, floor=find_floor(prior, aim.horizon, aim.crew, announce))
     compiled = known.compile(_reporter(progress, "compiling the formulas"))
     batch = Batch.of(compiled, prior, aim.horizon, begin, aim.crew)
     name, episodes = _choose(strategy, batch, aim, top, time_limit, effort)
-    if measured:
-        aim = replace(aim, floor=find_floor(prior, aim.horizon, aim.crew, announce))
     options: dict[str, Any] = {
         Exact.name: {},
         Halving.name: {"episodes": episodes},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,28 +26,20 @@ def stream(seed: int, *path: int) -> int:
 
 
 class Floor:
-    """What the Bayes-optimal policy has: known, or asked of a worker once there is time for it."""
+    """What the Bayes-optimal policy has: known, or still being computed by a worker."""
 
-    def __init__(self, known: Optimum | None, ask: Callable[[], Asked] | None = None) -> None:
+    def __init__(self, known: Optimum | None, asked: Asked | None = None) -> None:
         self.known = known
-        self.ask = ask
-        self.asked: Asked | None = None
-
-    def begin(self) -> None:
-        """Let a worker compute it."""
-        if self.ask is not None:
-            ask, self.ask = self.ask, None
-            self.asked = ask()
+        self.asked = asked
 
     def now(self) -> Optimum | None:
         """If it is there."""
-        if self.ask is not None or (self.asked is not None and not self.asked.done()):
+        if self.asked is not None and not self.asked.done():
             return None
         return self.wait()
 
     def wait(self) -> Optimum | None:
         """As soon as it is there; None if no memory is large enough."""
-        self.begin()
         if self.asked is not None:
             asked, self.asked = self.asked, None
             with suppress(InputError):

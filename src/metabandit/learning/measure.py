@@ -76,9 +76,9 @@ def find_floor(
         return None
     if seconds > 2.0:
         if crew.executor is not None:
-            # In the end, when it holds up nothing else.
-            tool, piece = partial(_Optimum, prior, horizon), Piece((), seconds)
-            return Floor(None, partial(crew.ask, tool, "solve", piece))
+            # A worker does it meanwhile: nothing waits for it before the end.
+            piece = Piece((), seconds)
+            return Floor(None, crew.ask(partial(_Optimum, prior, horizon), "solve", piece))
         announce(
             f"computing the Bayes-optimal floor for {horizon} plays, up to {seconds:.0f} s ..."
         )
@@ -143,8 +143,6 @@ def _evaluate(
         make = partial(exact.Exactly, prior, horizon, default_checkpoints(horizon))
         arguments = (first[0].name, first[0].plan(prior, horizon))
         asked = aim.crew.ask(make, "alone", Piece(arguments, seconds(first)))
-    if aim.floor is not None:
-        aim.floor.begin()
     announce(f"measuring the result beside classics on {episodes:,} fresh problems ...")
     try:
         comparison = evaluate(
