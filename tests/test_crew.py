@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from itertools import islice, pairwise
 
@@ -403,6 +404,21 @@ def test_a_search_that_loses_its_workers_while_it_measures_goes_on(tmp_path, mon
     found = mb.search(TWO, 25, out=out, resume=True, **options)
     assert figures(found.to_dict()) == figures(wanted.to_dict())
     assert [path.name for path in tmp_path.iterdir()] == ["best.json"]
+
+
+def test_no_more_is_sent_than_workers_have_threads(site):
+    with mb.Cluster(site.address) as joined:
+        assert joined.slots == 2
+        long = joined.submit(time.sleep, 3.0)
+        short = []
+        for number in range(10):
+            short.append(joined.submit(abs, -number))
+            assert len(joined._busy) <= 2
+        dropped = joined.submit(abs, "never sent")
+        assert dropped.cancel()
+        assert [item.result() for item in short] == list(range(10))
+        assert not long.done()
+        assert joined.tell() == "2 workers, 11 of 12 pieces"
 
 
 @pytest.mark.usefixtures("small")
