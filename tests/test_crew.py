@@ -113,7 +113,7 @@ def test_chunks_are_sized_once_it_is_known_what_they_take():
         fast.note("chunks", Piece((), seconds=0.1), 0.001)
         found = list(montecarlo._pieces(chunks, 0.1, fast))
         assert [chunk for piece in found for chunk in piece.arguments[0]] == chunks
-        assert sizes(found)[0] == 166  # three for each
+        assert sizes(found)[0] == 167  # three for each
         assert sum(piece.seconds for piece in found) == pytest.approx(100.0)
 
 

@@ -323,9 +323,9 @@ def _pieces(chunks: Sequence[tuple[int, int]], each: float, crew: Crew) -> Itera
     first = 0
     while first < len(chunks):
         left = len(chunks) - first
-        size = left // crew.count(each * left, "chunks") if crew.knows("chunks") else 1
-        last = first + max(1, size)
-        yield Piece((chunks[first:last],), each * (min(last, len(chunks)) - first))
+        size = -(-left // crew.count(each * left, "chunks")) if crew.knows("chunks") else 1
+        last = min(first + size, len(chunks))
+        yield Piece((chunks[first:last],), each * (last - first))
         first = last
 
 
