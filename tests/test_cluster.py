@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import numpy as np
@@ -148,6 +150,37 @@ def test_a_scheduler_that_cannot_be_reached(tmp_path):
     assert code == 2
     assert "the scheduler tcp://127.0.0.1:9 cannot be reached" in errors
     assert "dask scheduler" in errors
+
+
+@pytest.mark.parametrize("says", [None, b"HTTP/1.1 400 Bad Request\r\n\r\n"])
+def test_what_is_no_scheduler(tmp_path, says):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer():
+            kept = []
+            with suppress(OSError):
+                while True:
+                    kept.append(server.accept()[0])
+                    if says is not None:
+                        kept[-1].sendall(says)
+
+        threading.Thread(target=answer, daemon=True).start()
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        code, errors = refused(tmp_path, *EVALUATE, "--cluster", address)
+        server.shutdown(socket.SHUT_RDWR)
+    assert code == 2
+    assert f"the scheduler {address} cannot be reached" in errors
+
+
+def test_ctrl_c_says_what_is_kept(tmp_path):
+    longer = [item for item in EVALUATE if item != "--json"]
+    longer[longer.index("50000")] = "50000000"
+    process = start(tmp_path, *longer, "--out", "result.json")
+    until((tmp_path / "result.1000.npz").exists, "a first state")
+    process.send_signal(signal.SIGINT)
+    code, _, errors = finish(process, tmp_path)
+    assert code == 130
+    assert "stopped: what was done is kept: give the same options and --resume" in errors
 
 
 def test_a_scheduler_without_workers(site, tmp_path):

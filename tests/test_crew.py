@@ -153,7 +153,16 @@ def test_what_is_no_executor_is_refused():
     for options in ({}, {"address": "tcp://a:1", "workers": 2}):
         with pytest.raises(mb.InputError, match="give one of them"):
             mb.Cluster(**options)
-    for address in ("host", "tcp://host", "tcp:/host:1", "tcp://host:port", "", 8786, "ftp://h:1"):
+    for address in (
+        "host",
+        "tcp://host",
+        "tcp:/host:1",
+        "tcp://host:port",
+        "",
+        8786,
+        "ftp://h:1",
+        "tcp://h:99999",
+    ):
         with pytest.raises(mb.InputError, match="is such as tcp://host:8786"):
             mb.Cluster(address)
     with pytest.raises(mb.InputError, match="certificates"):

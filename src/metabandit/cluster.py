@@ -7,6 +7,7 @@ worker that would give other figures is refused.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 import re
@@ -17,7 +18,7 @@ import uuid
 import warnings
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import CancelledError, Executor, Future
+from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -32,7 +33,12 @@ _LOOK = 1.0
 _PATIENCE = 6.0
 
 
-_ADDRESS = re.compile(r"((tcp|tls)://)?(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):\d{1,5}")
+_ADDRESS = re.compile(r"((tcp|tls)://)?(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):(\d{1,5})")
+
+
+def _is_address(text: str) -> bool:
+    found = _ADDRESS.fullmatch(text)
+    return found is not None and 0 < int(found[4]) < 2**16
 
 
 def _distributed() -> Any:
@@ -53,16 +59,38 @@ def _start(distributed: Any, **settings: Any) -> Any:
         with dask.config.set({"distributed.worker.profile.enabled": False}):
             return distributed.LocalCluster(**settings)
     except Exception as error:
-        raise WorkerError(f"workers cannot be started on this machine: {error}") from error
+        raise WorkerError(
+            f"workers cannot be started on this machine: {str(error).rstrip('.')}. (They import the script "
+            f'that starts them: it must do so below `if __name__ == "__main__":`)'
+        ) from None
 
 
-def _check_tls(distributed: Any) -> None:
-    known = distributed.Security().get_connection_args("client")
-    if not known.get("ssl_context"):
+def _reach(distributed: Any, address: str) -> None:
+    """See that a scheduler answers: Dask's client would wait without end for what is none."""
+    secured = distributed.Security().get_connection_args("client")
+    if address.startswith("tls://") and not secured.get("ssl_context"):
         raise InputError(
             "a scheduler at tls:// needs the certificates of Dask's configuration "
             "(distributed.comm.tls): see its documentation"
         )
+
+    async def ask() -> None:
+        async with asyncio.timeout(_REACH):
+            async with distributed.rpc(address, connection_args=secured) as scheduler:
+                known = await scheduler.identity()
+        if known.get("type") != "Scheduler":
+            raise OSError("what answers there is not a scheduler")
+
+    try:
+        # In a thread: notebooks have a loop of their own in this one.
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(lambda: asyncio.run(ask())).result()
+    except Exception as error:
+        why = "no scheduler answers" if isinstance(error, TimeoutError) else str(error).rstrip(".")
+        raise InputError(
+            f"the scheduler {address} cannot be reached: {why}; start it with `dask scheduler`, and give the "
+            f"address that it prints, such as tcp://host:8786"
+        ) from None
 
 
 def dask_setup(worker: Any) -> None:
@@ -99,7 +127,7 @@ class Cluster(Executor):
             )
         if workers is not None:
             workers = check_whole(workers, "the number of workers", 1, most=1024)
-        elif not isinstance(address, str) or not _ADDRESS.fullmatch(address):
+        elif not isinstance(address, str) or not _is_address(address):
             raise InputError(
                 f"the address of a scheduler is such as tcp://host:8786, with the port, not {address!r}"
             )
@@ -119,7 +147,6 @@ class Cluster(Executor):
         self.done = 0
         self._local: Any = None
         self._client = self._join(address, workers)
-        self.address = str(self._client.scheduler.address)
         try:
             self._find_workers()
         except BaseException:
@@ -147,15 +174,12 @@ class Cluster(Executor):
                     preload=[__name__],
                 )
                 address = self._local.scheduler_address
-            if str(address).startswith("tls://"):
-                _check_tls(distributed)
+            self.address = str(address)
+            _reach(distributed, self.address)
             try:
                 return distributed.Client(address, timeout=_REACH, set_as_default=False)
-            except (OSError, ValueError, TypeError) as error:
-                raise InputError(
-                    f"the scheduler {address} cannot be reached: {str(error).rstrip('.')}; start it with "
-                    f"`dask scheduler`, and give the address that it prints, such as tcp://host:8786"
-                ) from None
+            except OSError as error:
+                raise self._gone(f"was lost at once ({error})") from None
 
     def _find_workers(self) -> None:
         """Wait for the first worker, and see that all are of the same version."""

@@ -101,29 +101,34 @@ def evaluate(
     from ..evaluation import evaluate as run
 
     results = []
-    with joined(cluster, workers, kept=go_on(out)) as others:
-        for plays in horizons:
-            with progress_bar(f"{plays} plays", others) as progress:
-                results.append(
-                    run(
-                        made,
-                        known,
-                        plays,
-                        method=method,
-                        episodes=episodes,
-                        runs=runs,
-                        seed=seed,
-                        start=start,
-                        floor=floor,
-                        threads=threads,
-                        executor=others,
-                        keep=files.get(plays),
-                        # Of several horizons, those after the one that was stopped have no file yet.
-                        resume=resume and files[plays].exists(),
-                        progress=progress,
-                        announce=say,
+    try:
+        with joined(cluster, workers, kept=go_on(out)) as others:
+            for plays in horizons:
+                with progress_bar(f"{plays} plays", others) as progress:
+                    results.append(
+                        run(
+                            made,
+                            known,
+                            plays,
+                            method=method,
+                            episodes=episodes,
+                            runs=runs,
+                            seed=seed,
+                            start=start,
+                            floor=floor,
+                            threads=threads,
+                            executor=others,
+                            keep=files.get(plays),
+                            # Of several horizons, those after the one that was stopped have no file yet.
+                            resume=resume and files[plays].exists(),
+                            progress=progress,
+                            announce=say,
+                        )
                     )
-                )
+    except KeyboardInterrupt:
+        if any(path.exists() for path in files.values()):
+            say(f"stopped: {go_on(out)}")
+        raise
     objects = [result.to_dict() for result in results]
     everything = objects[0] if len(objects) == 1 else {"results": objects}
     if out is not None:

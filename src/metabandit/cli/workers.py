@@ -44,7 +44,8 @@ def joined(address: str | None, workers: int | None, *, kept: str = "") -> Itera
     logging.disable(logging.CRITICAL)
     with Cluster(address, workers=workers, announce=say) as cluster:
         at = "this machine" if address is None else cluster.address
-        say(f"workers      {cluster.workers} at {at}, {cluster.slots} pieces at once")
+        plural = "" if cluster.slots == 1 else "s"
+        say(f"workers      {cluster.workers} at {at}, {cluster.slots} piece{plural} at once")
         try:
             yield cluster
         except WorkerError as error:
