@@ -34,6 +34,11 @@ REPRODUCE = ("reproduce", "curves", "--json", "--out", "records")
 KINDS = {"evaluate": EVALUATE, "learn": LEARN, "search": SEARCH, "reproduce": REPRODUCE}
 
 
+def heed_interrupts():
+    """Tests that run in the background ignore SIGINT, and what they start would, too."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def start(folder, *arguments):
     folder.mkdir(exist_ok=True)
     return subprocess.Popen(
@@ -42,6 +47,7 @@ def start(folder, *arguments):
         stderr=(folder / "errors").open("w"),
         text=True,
         cwd=folder,
+        preexec_fn=heed_interrupts,
     )
 
 
@@ -110,6 +116,7 @@ def test_ctrl_c_is_not_for_the_workers(tmp_path):
         text=True,
         cwd=tmp_path,
         start_new_session=True,
+        preexec_fn=heed_interrupts,
     )
     trace = tmp_path / "policy.trace.jsonl"
     until(lambda: trace.exists() and trace.read_bytes().count(b"\n") > 3, "generations")
@@ -270,8 +277,8 @@ def test_what_was_finished_is_kept_when_all_is_lost(kind, lost, plain, site, tmp
         if kind == "reproduce":
             until(lambda: kept(kind, folder) > 0, "a record")
         else:
-            # Of a generation there are a few.
-            until(lambda: site.least() >= (7 if kind == "learn" else 1), "pieces")
+            # Of a generation there are a few, and what a worker has done must have come back.
+            until(lambda: site.least() >= {"learn": 7, "evaluate": 4, "search": 1}[kind], "pieces")
         for victim in [site.scheduler] if lost == "scheduler" else site.workers:
             victim.kill()
         begun = time.monotonic()

@@ -16,7 +16,9 @@ def interrupts_later() -> Iterator[None]:
     Within numba's lookup of a function to call it would come out as another error, and within Dask's
     bookkeeping it could be lost.
     """
-    if threading.current_thread() is not threading.main_thread():
+    here = threading.current_thread() is threading.main_thread()
+    # What runs in the background may ignore Ctrl-C.
+    if not here or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         yield
         return
     caught: list[Any] = []

@@ -124,7 +124,7 @@ def learn(
     known = read_prior(prior, arms=arms)
     limit = None if time_limit is None else read_seconds(time_limit)
     with (
-        joined(cluster, workers, kept=go_on(out)) as others,
+        joined(cluster, workers, kept=lambda: go_on(out)) as others,
         progress_bar("learning", others) as bar,
         stopping("nothing was learned yet"),
     ):

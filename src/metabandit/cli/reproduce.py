@@ -55,7 +55,7 @@ def reproduce(
     folder = default_folder(scale) if out is None else out
     again = f"started again with the same options, it goes on from the records in {folder}"
     with (
-        joined(cluster, workers, kept=again) as others,
+        joined(cluster, workers, kept=lambda: again) as others,
         progress_bar("reproducing", others) as bar,
         stopping(again),
     ):

@@ -96,7 +96,7 @@ def search(
     if (resume or force) and out is None and plot is None:
         raise InputError("--resume and --force need a file: give --out")
     with (
-        joined(cluster, workers, kept=go_on(out)) as others,
+        joined(cluster, workers, kept=lambda: go_on(out)) as others,
         progress_bar("searching", others) as bar,
         stopping("nothing was found yet"),
     ):

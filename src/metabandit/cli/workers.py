@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import glob
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -30,10 +31,12 @@ Workers = Annotated[
 
 
 @contextmanager
-def joined(address: str | None, workers: int | None, *, kept: str = "") -> Iterator[Cluster | None]:
+def joined(
+    address: str | None, workers: int | None, *, kept: Callable[[], str]
+) -> Iterator[Cluster | None]:
     """The cluster that was asked for, until the work is done.
 
-    kept: what a person can do if it is lost on the way
+    kept: says what a person can do if it is lost on the way
     """
     if address is None and workers is None:
         yield None
@@ -49,14 +52,16 @@ def joined(address: str | None, workers: int | None, *, kept: str = "") -> Itera
         try:
             yield cluster
         except WorkerError as error:
-            raise WorkerError(f"{error}\n{kept}" if kept else str(error)) from error
+            raise WorkerError(f"{error}\n{kept()}") from error
         finally:
             # Whatever is still being done, nobody waits for it.
             cluster.shutdown(wait=False)
 
 
 def go_on(out: Path | None) -> str:
-    """How a run goes on that lost its workers."""
+    """How a run goes on that was stopped, or lost its workers."""
     if out is None:
         return "what was done is lost; with --out it would have been kept"
+    if all(path == out for path in out.parent.glob(f"{glob.escape(out.stem)}.*")):
+        return "nothing was done yet: give the same options to begin again"
     return "what was done is kept: give the same options and --resume to go on"
