@@ -16,7 +16,7 @@ def until(holds, what, seconds=60.0):
     end = time.monotonic() + seconds
     while not (found := holds()):
         assert time.monotonic() < end, f"waited in vain for {what}"
-        time.sleep(0.02)
+        time.sleep(0.05)  # looking takes time, too
     return found
 
 

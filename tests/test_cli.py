@@ -1,16 +1,18 @@
 """The command line, run as a person runs it: what it prints, and how it refuses bad input."""
 
 import json
+import multiprocessing
+import os
 import re
 import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import metabandit
+import metabandit.cli
 from metabandit.policies import CATALOGUE
 from metabandit.priors import PRIORS
 
@@ -531,22 +533,41 @@ BAD = [
 ]
 
 
+def act(arguments, directory, output, errors):
+    """Be the command line: in a process that was forked from one that has loaded metabandit."""
+    os.chdir(directory)
+    for path, stream in ((output, 1), (errors, 2)):
+        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), stream)
+    sys.argv = ["metabandit", *arguments]
+    metabandit.cli.main()
+
+
 @pytest.fixture(scope="module")
-def refusals(tmp_path_factory):
-    """All the bad commands, run two at a time."""
+def refused(tmp_path_factory):
+    """Runs a bad command in a process of its own, one that need not load everything anew."""
     directory = tmp_path_factory.mktemp("files")
     for name, content in FILES.items():
         (directory / name).write_text(content)
-    commands = [command for command, _ in BAD]
-    with ThreadPoolExecutor(2) as pool:
-        full = [item[2:] if item.startswith("> ") else f"evaluate | {item}" for item in commands]
-        done = pool.map(lambda item: run(f"{item} | --json", directory), full)
-        return dict(zip(commands, done, strict=True))
+    server = multiprocessing.get_context("forkserver")
+    server.set_forkserver_preload(["pytest", "typer._adapters", "metabandit.learning", __name__])
+
+    def refuse(command):
+        full = command[2:] if command.startswith("> ") else f"evaluate | {command}"
+        arguments = [item.strip() for item in f"{full} | --json".split("|")]
+        said = [tmp_path_factory.mktemp("said") / name for name in ("output", "errors")]
+        process = server.Process(target=act, args=(arguments, directory, *said))
+        process.start()
+        process.join()
+        return subprocess.CompletedProcess(
+            arguments, process.exitcode, *(path.read_text("utf-8") for path in said)
+        )
+
+    return refuse
 
 
 @pytest.mark.parametrize(("command", "words"), BAD, ids=[command for command, _ in BAD])
-def test_bad_input_is_refused_with_a_message(command, words, refusals):
-    done = refusals[command]
+def test_bad_input_is_refused_with_a_message(command, words, refused):
+    done = refused(command)
     assert done.returncode == 2, done.stderr
     assert done.stdout == ""
     assert "Traceback" not in done.stderr

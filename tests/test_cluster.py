@@ -27,7 +27,7 @@ EVALUATE = (
     "--no-floor", "--json",
 )  # fmt: skip
 LEARN = (
-    "learn", "--horizon", "70", "--objective", "quantile:q=0.9", "--generations", "5", "--json",
+    "learn", "--prior", "gaussian", "--arms", "4", "--horizon", "30", "--generations", "20", "--json",
 )  # fmt: skip
 SEARCH = ("search", "--horizon", "110", "--length", "4", "--json")
 REPRODUCE = ("reproduce", "curves", "--json", "--out", "records")
