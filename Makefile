@@ -41,7 +41,7 @@ lint: .venv/dev
 # Most kernels are compiled while the checks run, which take one core.
 test: .venv/dev
 	@$(MAKE) --no-print-directory --jobs 3 lint simulator-kernels exact-kernels
-	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 simulator-kernels: .venv/dev
 	-@$(BIN)/metabandit evaluate greedy --episodes 1 --no-floor >/dev/null
