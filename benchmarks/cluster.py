@@ -227,7 +227,7 @@ def main() -> None:
 def markdown(results: dict[str, Any]) -> str:
     """The measurement, and the model beside it."""
     cost = results["overhead"]["many"] / 1e3
-    measured, model = [], []
+    measured, every, model = [], [], []
     for name in COMMANDS:
         if name not in results:
             continue
@@ -238,6 +238,11 @@ def markdown(results: dict[str, Any]) -> str:
             f"| `{row['command']}` | {row['plain']:.0f} s | {one:.0f} s | {two:.0f} s | {one / two:.2f} | "
             f"{row['limit']:.2f} | {more:+.1f} % | {'yes' if row['same'] else 'NO'} |"
         )
+        seconds = {
+            workers: " and ".join(f"{taken:.0f}" for kind, taken in row["all"] if kind == workers)
+            for workers in (0, 1, 2)
+        }
+        every.append(f"{name} {seconds[0]}, {seconds[1]}, {seconds[2]} s")
         own = max(one - row["busy1"] - cost * row["pieces1"], 0.0)
         foreseen = own + row["busy1"] / row["limit"] + cost * row["pieces2"]
         half = max((row["busy1"] - own) / own, 1.0) if own else float("inf")
@@ -255,6 +260,8 @@ do at once than one alone, just before, between and after: what two workers can 
 | command | one process | one worker | two workers | two against one | limit | one worker against one process | same figures |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |
 {chr(10).join(measured)}
+
+All runs, in one process, on one worker, on two: {"; ".join(every)}. What differs within a kind is the machine.
 
 A piece that does nothing takes {both["many"]:.1f} ms if many are handed out at once, {both["alone"]:.1f} ms alone.
 

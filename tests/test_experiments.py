@@ -75,6 +75,31 @@ def test_no_c_of_kl_ucb_has_what_the_table_says():
     assert 0.742 < found.ranking()[0].mean_regret < 0.7425
 
 
+def test_rows_of_the_table_are_not_all_of_one_sample():
+    """As the notes have it: where the table prints a policy twice, and how far KL-UCB's rows are away."""
+    alike = ["ucb2:alpha=0.001", "ucb2:alpha=0.000749"]
+    away = [alike[1], "kl-ucb:c=-1.21", "kl-ucb:c=-1.82", "kl-ucb:c=-1.84"]
+    table = {row.text: row.regret for row in paper.table1()}
+    prior = mb.prior(paper.PRIORS["gaussian"], arms=2)
+    for horizon in (10, 100):
+        one, other = (table[text]["gaussian", horizon] for text in alike)
+        assert other / one > 1.029
+        found = mb.evaluate(
+            list(dict.fromkeys(alike + away)),
+            prior,
+            horizon,
+            episodes=400_000,
+            runs=20,
+            floor=False,
+        )
+        one, other = (found[text].mean_regret for text in alike)
+        assert other == pytest.approx(one, rel=1e-3)
+        for text in away:
+            more = table[text]["gaussian", horizon] - found[text].mean_regret
+            error = found[text].problem_regret.std() / np.sqrt(paper.TEST_PROBLEMS)
+            assert 3.0 < more / error < 2.5 * np.sqrt(10.0)
+
+
 @pytest.mark.parametrize("scale", SCALES.values(), ids=SCALES)
 def test_pieces_have_ids_and_come_after_what_they_need(scale):
     everything = pieces("all", scale, 0)
