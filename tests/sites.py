@@ -89,6 +89,10 @@ class Site:
         done = self._done()
         return min((count - self.before.get(name, 0) for name, count in done.items()), default=0)
 
+    def clients(self):
+        """How many have joined, this one included."""
+        return self.client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.clients) - 1)
+
     def close(self):
         with suppress(Exception):
             self.client.close(timeout=1)

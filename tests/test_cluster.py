@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import metabandit as mb
+from metabandit.cli.workers import go_on
 from metabandit.experiments.reproduce import RECORDS
 
 from .sites import Site, figures, until
@@ -182,6 +183,9 @@ def test_what_is_no_scheduler(tmp_path, says):
 def test_ctrl_c_says_what_is_kept(tmp_path):
     longer = [item for item in EVALUATE if item != "--json"]
     longer[longer.index("50000")] = "50000000"
+    # A file of one's own beside it is not what was done.
+    (tmp_path / "result.log").write_text("mine")
+    assert go_on(tmp_path / "result.json", tmp_path / "result.1000.npz").startswith("nothing")
     process = start(tmp_path, *longer, "--out", "result.json")
     until((tmp_path / "result.1000.npz").exists, "a first state")
     process.send_signal(signal.SIGINT)
@@ -195,6 +199,36 @@ def test_a_scheduler_without_workers(site, tmp_path):
     code, errors = refused(tmp_path, *EVALUATE, "--cluster", site.address)
     assert code == 2
     assert f"has no worker; start some with `dask worker {site.address}`" in errors
+
+
+def test_a_worker_that_hangs_is_told(site, tmp_path):
+    site.have(2)
+    hanging = site.workers[1]
+    # At the beginning it is refused.
+    hanging.send_signal(signal.SIGSTOP)
+    code, errors = refused(tmp_path, *EVALUATE, "--cluster", site.address)
+    assert code == 2
+    assert "does not answer; what it is given would wait for it" in errors
+    # Later it is named; and what it was given is done by the other once it has ended.
+    hanging.send_signal(signal.SIGCONT)
+    process = start(tmp_path, *LEARN, "--generations", "60", "--cluster", site.address)
+    until(lambda: site.least() >= 1, "pieces")
+    hanging.send_signal(signal.SIGSTOP)
+    until(lambda: "not been heard of" in (tmp_path / "errors").read_text(), "the message")
+    hanging.kill()
+    code, _, errors = finish(process, tmp_path)
+    assert code == 0, errors
+
+
+def test_ctrl_c_before_there_is_a_worker(site, tmp_path):
+    site.have(0)
+    for command in (LEARN, SEARCH):
+        process = start(tmp_path, *command, "--cluster", site.address, "--out", "result.json")
+        until(lambda: site.clients() > 1, "the run to join")
+        process.send_signal(signal.SIGINT)
+        code, _, errors = finish(process, tmp_path)
+        assert code == 130
+        assert "stopped: nothing was" in errors
 
 
 @pytest.mark.parametrize("options", [("--cluster", "host"), ("--workers", "0")])

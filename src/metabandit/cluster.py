@@ -27,10 +27,11 @@ from .errors import InputError, WorkerError
 from .settings import check_whole
 
 # In seconds: to reach the scheduler, and a first worker; between two looks; without a worker, or without
-# an answer of the scheduler, until all is taken for lost.
+# an answer of the scheduler, until all is taken for lost; without a sign of a worker, until people hear of it.
 _REACH = 8.0
 _LOOK = 1.0
 _PATIENCE = 6.0
+_SILENCE = 12.0
 
 
 _ADDRESS = re.compile(r"((tcp|tls)://)?(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):(\d{1,5})")
@@ -143,6 +144,9 @@ class Cluster(Executor):
         self._checked: set[str] = set()
         self._processors: set[str] = set()
         self._said = False
+        # When workers were last heard of: by the scheduler's clock, and when that was noticed here.
+        self._heard: dict[str, tuple[float, float]] = {}
+        self._silent: set[str] = set()
         self.asked = 0
         self.done = 0
         self._local: Any = None
@@ -191,10 +195,17 @@ class Cluster(Executor):
                     f"{self.address}`"
                 )
             time.sleep(0.1)
+        asked = set(self._threads)
         try:
             self._check_new()
         except WorkerError as error:
             raise InputError(str(error)) from None
+        hanging = sorted(asked - self._checked)
+        # Those that have gone meanwhile do no harm.
+        if hanging and self._answers() and (left := [x for x in hanging if x in self._threads]):
+            raise InputError(
+                f"the worker {left[0]} does not answer; what it is given would wait for it: end it, or start it again"
+            )
 
     def _answers(self) -> bool:
         with contextlib.suppress(OSError):
@@ -364,17 +375,10 @@ class Cluster(Executor):
         new = [name for name in self._threads if name not in self._checked]
         if not new:
             return
-        answers = self._client.sync(
-            self._client._run,
-            describe,
-            workers=new,
-            on_error="return",
-            callback_timeout=_PATIENCE,
-        )
-        for name, found in answers.items():
+        for name, found in self._client.sync(self._describe, new).items():
             who = f"the worker {name}"
             if isinstance(found, OSError):
-                continue  # it is gone again
+                continue  # it is gone again, or hangs
             if not isinstance(found, dict):
                 raise WorkerError(
                     f"{who} cannot run metabandit ({type(found).__name__}: {found}); install the "
@@ -393,6 +397,36 @@ class Cluster(Executor):
                 f"NUMBA_CPU_NAME=generic in the environment of all processes makes that rare"
             )
 
+    async def _describe(self, names: list[str]) -> dict[str, Any]:
+        """What each worker has; an error of those that have gone, or do not answer."""
+
+        async def ask(name: str) -> Any:
+            try:
+                async with asyncio.timeout(_PATIENCE / 2):
+                    found = await self._client._run(describe, workers=[name], on_error="return")
+                return found.get(name, OSError("gone"))
+            except OSError as error:  # TimeoutError is one
+                return error
+
+        return dict(zip(names, await asyncio.gather(*map(ask, names)), strict=True))
+
+    def _listen(self) -> None:
+        """Say once if a worker has not been heard of for a while: what it was given waits for it."""
+        now = time.monotonic()
+        known = self._client.sync(self._client.scheduler.identity, callback_timeout=_PATIENCE / 2)
+        seen = {name: float(item["last_seen"]) for name, item in known["workers"].items()}
+        for name, moment in seen.items():
+            before = self._heard.get(name)
+            if before is None or before[0] != moment:
+                self._heard[name] = moment, now
+                self._silent.discard(name)
+            elif now - before[1] > _SILENCE and name not in self._silent:
+                self._silent.add(name)
+                self._announce(
+                    f"the worker {name} has not been heard of for {_SILENCE:.0f} s: end it if it hangs, and others do "
+                    f"its work"
+                )
+
     def _watch(self) -> None:
         """Fail what is waited for once nobody will do it."""
         answered = had_workers = time.monotonic()
@@ -404,6 +438,7 @@ class Cluster(Executor):
                 answered = now
                 self._check_new()
                 self._send()
+                self._listen()
             except WorkerError as error:
                 self._fail(error)
                 return

@@ -102,7 +102,7 @@ def evaluate(
 
     results = []
     try:
-        with joined(cluster, workers, kept=lambda: go_on(out)) as others:
+        with joined(cluster, workers, kept=lambda: go_on(out, *files.values())) as others:
             for plays in horizons:
                 with progress_bar(f"{plays} plays", others) as progress:
                     results.append(
@@ -126,7 +126,7 @@ def evaluate(
                         )
                     )
     except KeyboardInterrupt:
-        say(f"stopped: {go_on(out)}")
+        say(f"stopped: {go_on(out, *files.values())}")
         raise
     objects = [result.to_dict() for result in results]
     everything = objects[0] if len(objects) == 1 else {"results": objects}

@@ -119,14 +119,16 @@ def learn(
 ) -> None:
     """Learn the numbers of a policy for your problems, and show it against the classics and the floor."""
     from ..learning import learn as run
+    from ..learning.trace import trace_path
     from ..priors import prior as read_prior
 
     known = read_prior(prior, arms=arms)
     limit = None if time_limit is None else read_seconds(time_limit)
+    states = [] if out is None else [trace_path(out)]
     with (
-        joined(cluster, workers, kept=lambda: go_on(out)) as others,
-        progress_bar("learning", others) as bar,
         stopping("nothing was learned yet"),
+        joined(cluster, workers, kept=lambda: go_on(out, *states)) as others,
+        progress_bar("learning", others) as bar,
     ):
 
         def progress(generation: Generation) -> None:

@@ -55,9 +55,9 @@ def reproduce(
     folder = default_folder(scale) if out is None else out
     again = f"started again with the same options, it goes on from the records in {folder}"
     with (
+        stopping(again),
         joined(cluster, workers, kept=lambda: again) as others,
         progress_bar("reproducing", others) as bar,
-        stopping(again),
     ):
         records = run(
             part,

@@ -82,6 +82,7 @@ def search(
     """Find the best small formula for your problems, and show it against the classics and the floor."""
     from ..formulas import Grammar
     from ..formulas import search as run
+    from ..formulas.searcher import state_path
     from ..priors import prior as read_prior
 
     known = read_prior(prior, arms=arms)
@@ -95,10 +96,11 @@ def search(
         check_picture(plot, force=force)
     if (resume or force) and out is None and plot is None:
         raise InputError("--resume and --force need a file: give --out")
+    states = [] if out is None else [state_path(out)]
     with (
-        joined(cluster, workers, kept=lambda: go_on(out)) as others,
-        progress_bar("searching", others) as bar,
         stopping("nothing was found yet"),
+        joined(cluster, workers, kept=lambda: go_on(out, *states)) as others,
+        progress_bar("searching", others) as bar,
     ):
         found = run(
             known,

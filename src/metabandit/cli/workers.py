@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -58,10 +57,13 @@ def joined(
             cluster.shutdown(wait=False)
 
 
-def go_on(out: Path | None) -> str:
-    """How a run goes on that was stopped, or lost its workers."""
+def go_on(out: Path | None, *states: Path) -> str:
+    """How a run goes on that was stopped, or lost its workers.
+
+    states: the files that it would go on from, one of them at least
+    """
     if out is None:
         return "what was done is lost; with --out it would have been kept"
-    if all(path == out for path in out.parent.glob(f"{glob.escape(out.stem)}.*")):
+    if not any(path.exists() for path in states):
         return "nothing was done yet: give the same options to begin again"
     return "what was done is kept: give the same options and --resume to go on"
