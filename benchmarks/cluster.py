@@ -29,8 +29,8 @@ COMMANDS = {
     ),
 }  # fmt: skip
 PIECES = 200
-# The machine is shared: of so many runs, one after the other in turn, the quickest counts.
-ROUNDS = 2
+# The machine is shared, and its speed drifts: workers of each run, in an order that favours none; means count.
+ORDER = (0, 1, 2, 2, 1, 0)
 
 
 @contextmanager
@@ -175,24 +175,23 @@ def measure(name: str, folder: Path) -> dict[str, Any]:
     row: dict[str, Any] = {"command": " ".join(COMMANDS[name]), "all": []}
     limits = [both_cores()]
     found = []
-    for _ in range(ROUNDS):
-        for workers in (0, 1, 2):
-            if not workers:
-                seconds, result = run(name, folder)
-                work = {}
-            else:
-                with site(workers, folder) as address:
-                    seconds, result = run(name, folder, "--cluster", address)
-                    pieces, busy = pieces_of(address)
-                work = {f"pieces{workers}": pieces, f"busy{workers}": busy}
-            found.append(result)
-            row["all"].append((workers, round(seconds, 1)))
-            print(name, row["all"][-1], flush=True)
-            key = f"workers{workers}" if workers else "plain"
-            if seconds < row.get(key, float("inf")):
-                row |= {key: seconds, **work}
-        limits.append(both_cores())
-    row["limit"] = statistics.median(limits)
+    work: dict[str, list[float]] = {}
+    for workers in ORDER:
+        if not workers:
+            seconds, result = run(name, folder)
+            work.setdefault("plain", []).append(seconds)
+        else:
+            with site(workers, folder) as address:
+                seconds, result = run(name, folder, "--cluster", address)
+                pieces, busy = pieces_of(address)
+            for key, value in (("workers", seconds), ("pieces", pieces), ("busy", busy)):
+                work.setdefault(f"{key}{workers}", []).append(value)
+        found.append(result)
+        row["all"].append((workers, round(seconds, 1)))
+        print(name, row["all"][-1], flush=True)
+    limits.append(both_cores())
+    row |= {key: statistics.mean(values) for key, values in work.items()}
+    row["limit"] = statistics.mean(limits)
     row["same"] = all(result == found[0] for result in found)
     return row
 
@@ -247,15 +246,15 @@ def markdown(results: dict[str, Any]) -> str:
         foreseen = own + row["busy1"] / row["limit"] + cost * row["pieces2"]
         half = max((row["busy1"] - own) / own, 1.0) if own else float("inf")
         model.append(
-            f"| {name} | {row['pieces1']:,} | {row['busy1'] / row['pieces1']:.2f} s | "
+            f"| {name} | {row['pieces1']:,.0f} | {row['busy1'] / row['pieces1']:.2f} s | "
             f"{own:.0f} s | {foreseen:.0f} s | {two:.0f} s | {half:,.0f} |"
         )
     both = results["overhead"]
     return f"""# What a cluster gives
 
 Made by `make cluster` (benchmarks/cluster.py) on one machine with two shared cores: client, scheduler and
-workers all on it, one thread each; of {ROUNDS} runs in turn the quicker counts. How it works: [cluster.md](cluster.md). *Limit* is how much more two plain processes
-do at once than one alone, just before, between and after: what two workers can give at best on these cores, which are shared with others.
+workers all on it, one thread each; means of two runs. How it works: [cluster.md](cluster.md). *Limit* is how much more two plain processes
+do at once than one alone, just before and after: what two workers can give at best on these cores, which are shared with others.
 
 | command | one process | one worker | two workers | two against one | limit | one worker against one process | same figures |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |
