@@ -260,7 +260,7 @@ do at once than one alone, just before and after: what two workers can give at b
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |
 {chr(10).join(measured)}
 
-All runs, in one process, on one worker, on two: {"; ".join(every)}. What differs within a kind is the machine.
+All runs, in one process, on one worker, on two: {"; ".join(every)}.
 
 A piece that does nothing takes {both["many"]:.1f} ms if many are handed out at once, {both["alone"]:.1f} ms alone.
 
