@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -33,6 +34,12 @@ PIECES = 200
 ORDER = (0, 1, 2, 2, 1, 0)
 
 
+def exports() -> dict[str, str]:
+    """The environment of scheduler and workers that docs/cluster.md proposes."""
+    guide = (ROOT / "docs" / "cluster.md").read_text("utf-8")
+    return dict(re.findall(r"^    export (\w+)=(\S+)$", guide, re.MULTILINE))
+
+
 @contextmanager
 def site(workers: int, folder: Path) -> Iterator[str]:
     """A scheduler and workers; gives its address."""
@@ -40,8 +47,7 @@ def site(workers: int, folder: Path) -> Iterator[str]:
     def start(module: str, *options: str) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", f"distributed.cli.{module}", *options, "--no-dashboard"]
         quiet = subprocess.DEVNULL
-        # As docs/cluster.md has it.
-        env = {**os.environ, "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
+        env = {**os.environ, **exports()}
         return subprocess.Popen(command, cwd=folder, env=env, stdout=quiet, stderr=quiet)
 
     contact = folder / "scheduler.json"
@@ -49,7 +55,8 @@ def site(workers: int, folder: Path) -> Iterator[str]:
     here = ("--scheduler-file", str(contact))
     processes = [start("dask_scheduler", "--port", "0", "--host", "127.0.0.1", *here)]
     try:
-        while not contact.exists():
+        # Written in two steps.
+        while not contact.exists() or not contact.read_text("utf-8").endswith("}"):
             time.sleep(0.1)
         address = json.loads(contact.read_text("utf-8"))["address"]
         processes += [start("dask_worker", address, "--nthreads", "1") for _ in range(workers)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -107,6 +108,15 @@ def test_workers_of_its_own(plain, tmp_path):
     code, output, errors = finish(process, tmp_path)
     assert (code, errors) == (0, "workers      2 at this machine, 2 pieces at once\n")
     assert result_of("evaluate", output) == plain("evaluate")
+
+
+def test_the_guide_calms_dask_as_own_workers_do():
+    from metabandit.cluster import _CALM
+
+    guide = (Path(__file__).parent.parent / "docs" / "cluster.md").read_text("utf-8")
+    found = dict(re.findall(r"^    export (\w+)=(\S+)$", guide, re.MULTILINE))
+    names = {name.upper().replace(".", "__").replace("-", "_"): str(_CALM[name]) for name in _CALM}
+    assert found == {f"DASK_{name}": value for name, value in names.items()}
 
 
 def test_ctrl_c_is_not_for_the_workers(tmp_path):

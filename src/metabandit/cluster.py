@@ -32,7 +32,13 @@ _REACH = 8.0
 _LOOK = 1.0
 _PATIENCE = 6.0
 _SILENCE = 12.0
-
+# Dask's processes look after themselves up to a hundred times a second, which takes each some 3 % of a core.
+_CALM = {
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "5s",
+    "distributed.worker.memory.monitor-interval": "1s",
+    "distributed.worker.profile.enabled": False,
+}
 
 _ADDRESS = re.compile(r"((tcp|tls)://)?(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):(\d{1,5})")
 
@@ -53,12 +59,8 @@ def _distributed() -> Any:
 
 
 def _start(distributed: Any, **settings: Any) -> Any:
-    import dask
-
     try:
-        # Dask looks a hundred times a second at what workers do, which costs them some of their time.
-        with dask.config.set({"distributed.worker.profile.enabled": False}):
-            return distributed.LocalCluster(**settings)
+        return distributed.LocalCluster(**settings)
     except Exception as error:
         raise WorkerError(
             f"workers cannot be started on this machine: {str(error).rstrip('.')}. (They import the script "
@@ -144,7 +146,8 @@ class Cluster(Executor):
         self._checked: set[str] = set()
         self._processors: set[str] = set()
         self._said = False
-        # When workers were last heard of: by the scheduler's clock, and when that was noticed here.
+        # When workers were last heard of: by the scheduler's clock; the same, and when it was noticed here.
+        self._seen: dict[str, float] = {}
         self._heard: dict[str, tuple[float, float]] = {}
         self._silent: set[str] = set()
         self.asked = 0
@@ -162,7 +165,9 @@ class Cluster(Executor):
 
     def _join(self, address: str | None, workers: int | None) -> Any:
         distributed = _distributed()
-        with warnings.catch_warnings():
+        import dask
+
+        with warnings.catch_warnings(), dask.config.set(_CALM):
             # Versions are compared here, where they matter.
             warnings.simplefilter("ignore")
             if workers is not None:
@@ -366,9 +371,11 @@ class Cluster(Executor):
 
     def _look(self) -> bool:
         """See who is there; whether there is anyone."""
-        found = self._client.sync(self._client.scheduler.ncores, callback_timeout=_PATIENCE / 2)
-        self._threads = {str(name): int(threads) for name, threads in found.items()}
-        return bool(self._threads)
+        known = self._client.sync(self._client.scheduler.identity, callback_timeout=_PATIENCE / 2)
+        found = known["workers"]
+        self._threads = {str(name): int(worker["nthreads"]) for name, worker in found.items()}
+        self._seen = {str(name): float(worker["last_seen"]) for name, worker in found.items()}
+        return bool(found)
 
     def _check_new(self) -> None:
         """Refuse workers that would give other figures."""
@@ -413,9 +420,7 @@ class Cluster(Executor):
     def _listen(self) -> None:
         """Say once if a worker has not been heard of for a while: what it was given waits for it."""
         now = time.monotonic()
-        known = self._client.sync(self._client.scheduler.identity, callback_timeout=_PATIENCE / 2)
-        seen = {name: float(item["last_seen"]) for name, item in known["workers"].items()}
-        for name, moment in seen.items():
+        for name, moment in self._seen.items():
             before = self._heard.get(name)
             if before is None or before[0] != moment:
                 self._heard[name] = moment, now
