@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import re
+import shlex
 import statistics
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 COMMANDS = {
-    "search": ("search", "--horizon", "1000", "--effort", "0.1"),
+    "search": ("search", "--horizon", "1000"),
     "learn": ("learn", "--space", "power-2", "--horizon", "1000", "--effort", "0.1"),
     "evaluate": (
         "evaluate", "ucb1", "ucb1-tuned", "kl-ucb", "thompson", "r + 1/n", "--horizon", "1000",
@@ -31,13 +32,14 @@ COMMANDS = {
 }  # fmt: skip
 PIECES = 200
 # The machine is shared, and its speed drifts: workers of each run, in an order that favours none; means count.
-ORDER = (0, 1, 2, 2, 1, 0)
+ORDER = (1, 2, 0, 2, 1)
 
 
 def exports() -> dict[str, str]:
     """The environment of scheduler and workers that docs/cluster.md proposes."""
     guide = (ROOT / "docs" / "cluster.md").read_text("utf-8")
-    return dict(re.findall(r"^    export (\w+)=(\S+)$", guide, re.MULTILINE))
+    lines = re.findall(r"^    export (.+)$", guide, re.MULTILINE)
+    return dict(shlex.split(line)[0].split("=", 1) for line in lines)
 
 
 @contextmanager
