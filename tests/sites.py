@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import subprocess
 import sys
 import time
@@ -32,13 +31,6 @@ def figures(value):
     return [figures(item) for item in value] if isinstance(value, list) else value
 
 
-def calm():
-    """The environment that docs/cluster.md proposes for Dask's processes."""
-    guide = (Path(__file__).parent.parent / "docs" / "cluster.md").read_text("utf-8")
-    lines = re.findall(r"^    export (.+)$", guide, re.MULTILINE)
-    return dict(shlex.split(line)[0].split("=", 1) for line in lines)
-
-
 class Site:
     """A scheduler and its workers, without anyone to start them again."""
 
@@ -59,7 +51,7 @@ class Site:
         self.have(workers)
 
     def _start(self, log, module, *options, path=None):
-        env = os.environ | calm() | {"PYTHONPATH": str(path or Path(__file__).parent.parent)}
+        env = {**os.environ, "PYTHONPATH": str(path or Path(__file__).parent.parent)}
         with log.open("w") as output:
             return subprocess.Popen(
                 [sys.executable, "-m", f"distributed.cli.{module}", *options, "--no-dashboard"],
