@@ -69,7 +69,7 @@ learning: .venv/run
 formulas: .venv/run
 	$(BIN)/python benchmarks/formulas.py --markdown docs/formulas-results.md
 
-# What a Dask cluster on this machine gives: about half an hour on two quiet cores.
+# What a Dask cluster on this machine gives: about 40 minutes on two quiet cores.
 cluster: .venv/dev
 	$(BIN)/python benchmarks/cluster.py --markdown docs/cluster-results.md
 

@@ -10,7 +10,6 @@ import argparse
 import json
 import os
 import re
-import shlex
 import statistics
 import subprocess
 import sys
@@ -38,8 +37,7 @@ ORDER = (1, 2, 0, 2, 1)
 def exports() -> dict[str, str]:
     """The environment of scheduler and workers that docs/cluster.md proposes."""
     guide = (ROOT / "docs" / "cluster.md").read_text("utf-8")
-    lines = re.findall(r"^    export (.+)$", guide, re.MULTILINE)
-    return dict(shlex.split(line)[0].split("=", 1) for line in lines)
+    return dict(re.findall(r"^    export (\w+)=(\S+)$", guide, re.MULTILINE))
 
 
 @contextmanager
@@ -262,7 +260,7 @@ def markdown(results: dict[str, Any]) -> str:
     return f"""# What a cluster gives
 
 Made by `make cluster` (benchmarks/cluster.py) on one machine with two shared cores: client, scheduler and
-workers all on it, one thread each; means of two runs. How it works: [cluster.md](cluster.md). *Limit* is how much more two plain processes
+workers all on it, one thread each; means of the runs named below. How it works: [cluster.md](cluster.md). *Limit* is how much more two plain processes
 do at once than one alone, just before and after: what two workers can give at best on these cores, which are shared with others.
 
 | command | one process | one worker | two workers | two against one | limit | one worker against one process | same figures |
