@@ -31,6 +31,12 @@ def figures(value):
     return [figures(item) for item in value] if isinstance(value, list) else value
 
 
+def exports():
+    """The environment that the guide proposes for schedulers and workers."""
+    guide = (Path(__file__).parent.parent / "docs" / "cluster.md").read_text("utf-8")
+    return dict(re.findall(r"^    export (\w+)=(\S+)$", guide, re.MULTILINE))
+
+
 class Site:
     """A scheduler and its workers, without anyone to start them again."""
 
@@ -51,7 +57,8 @@ class Site:
         self.have(workers)
 
     def _start(self, log, module, *options, path=None):
-        env = {**os.environ, "PYTHONPATH": str(path or Path(__file__).parent.parent)}
+        path = path or Path(__file__).parent.parent
+        env = {**os.environ, **exports(), "PYTHONPATH": str(path)}
         with log.open("w") as output:
             return subprocess.Popen(
                 [sys.executable, "-m", f"distributed.cli.{module}", *options, "--no-dashboard"],

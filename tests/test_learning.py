@@ -213,7 +213,15 @@ def test_pseudo_observations_can_be_learned(prior):
         assert start.reward_sum == pytest.approx(1.0)
     counts = start.counts(prior)
     assert np.isfinite(counts).all()
-    found = mb.learn("r + a/n", prior, 20, start="prior-counts:learn", effort=0.02, measured=False)
+    found = mb.learn(
+        "r + a/n",
+        prior,
+        20,
+        start="prior-counts:learn",
+        generations=3,
+        episodes=2000,
+        measured=False,
+    )
     assert set(found.parameters) >= {"a", "start_plays", "start_mean"}
     assert found.policy.start.plays == pytest.approx(found.parameters["start_plays"])
 
@@ -494,7 +502,7 @@ def test_the_reported_regret_is_measured_anew():
 def test_wins_are_learned():
     options = {"effort": 0.1, "seed": 1}
     aim = mb.learn(
-        "power-1", TWO, 30, objective="wins", reference="ucb1-tuned", generations=40, seed=1
+        "power-1", TWO, 30, objective="wins", reference="ucb1-tuned", generations=20, seed=1
     )
     mean = mb.learn("power-1", TWO, 30, **options)
     problems = mb.Table(TWO.draw(np.random.default_rng(77), 4000)[..., 0])
