@@ -76,7 +76,7 @@ def candidate(name):
         ("printed/ucb1-tuned", "bernoulli", 100, 1.05, 0.01, "open"),
         ("printed/ucb1-tuned", "bernoulli", 100, 0.95, 0.01, "open"),
         ("printed/r + 1/(n + 1/2)", "bernoulli", 100, 1.04, 0.01, "known"),
-        ("printed/kl-ucb:c=-1.82", "gaussian", 100, 0.95, 0.01, "open"),
+        ("printed/kl-ucb:c=-1.82", "gaussian", 100, 0.95, 0.01, "known"),
         ("found/power-1/100", "bernoulli", 100, 0.95, 0.01, "better"),
         ("found/power-1/100", "bernoulli", 100, 0.95, 0.10, "noise"),
         ("found/power-1/100", "bernoulli", 100, 1.02, 0.01, "agrees"),
@@ -90,6 +90,22 @@ def test_verdicts(name, family, horizon, factor, half, verdict):
     found, note = judge(item, family, horizon, factor * theirs, half, theirs, 10_000)
     assert found == verdict
     assert bool(note) == (verdict in ("known", "open"))
+
+
+def test_rows_of_the_same_problems_are_off_alike(reproduction):
+    """As the notes on KL-UCB with c < 0 have it."""
+    common = next(table for table in reproduction.tables() if table.id == "common")
+    rows = {row[0].text: row[1:] for row in common.rows}
+    assert len(rows) == 6
+    for column in ("Gaussian, T = 10", "Gaussian, T = 100"):
+        count, low, _, high, far = rows[column]
+        assert count.value == 29
+        assert high.value - low.value < 0.015
+        for c in ("-1.21", "-1.82", "-1.84"):
+            assert f"KL-UCB c={c}" in far.text
+    assert "UCB2 alpha=0.000749" in rows["Gaussian, T = 10"][-1].text
+    assert rows["Gaussian, T = 1000"][2].value < -0.015
+    assert not rows["Gaussian, T = 1000"][-1].text
 
 
 def test_every_cell_of_the_tables_is_there(reproduction):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from statistics import quantiles
 
 from ..evaluation.results import NORMAL_95
 from ..experiments import paper
 from ..experiments.paper import HORIZONS
 from ..experiments.plan import Candidate, candidates
 from .content import Cell, Table, number, percent, significant
-from .findings import FAMILY, Comparison, Findings, columns, ordered
+from .findings import CLOSE, FAMILY, Comparison, Findings, columns, ordered
 
 _MARKS = {
     "agrees": ("", ""),
@@ -19,6 +20,8 @@ _MARKS = {
     "open": ("off", "‡"),
     "": ("", ""),
 }
+# Fewer rows than these say little of what a column has in common.
+_MANY = 8
 _LEGEND = (
     "~ more than 3 % apart, but within the noise of both samples; † a difference that is explained; ‡ one that "
     "is not; < better than the paper by more than 3 %. What was learned or tuned here is compared with the table at the "
@@ -189,6 +192,41 @@ def differences(findings: Findings) -> Table | None:
         tuple(rows),
         align="llrrrll",
     )
+
+
+def common(findings: Findings) -> Table | None:
+    """How far rows as printed are from the table, column by column: those of the same problems alike."""
+    rows = []
+    for family, horizon in columns():
+        apart = {}
+        for item in ordered(findings):
+            found = findings.compare(item, family, horizon) if item.text is not None else None
+            if found is not None and found.apart is not None:
+                apart[f"{item.label} {findings.parameters(item)}".rstrip()] = found.apart
+        if len(apart) < _MANY:
+            continue
+        quarters = quantiles(apart.values(), n=4)
+        far = [name for name, value in apart.items() if abs(value - quarters[1]) > CLOSE]
+        rows.append(
+            (
+                Cell(f"{'Gaussian' if family == 'gaussian' else 'Bernoulli'}, T = {horizon}"),
+                Cell(str(len(apart)), len(apart)),
+                *map(percent, quarters),
+                Cell("; ".join(far)),
+            )
+        )
+    if not rows:
+        return None
+    return Table(
+        "common",
+        "What the rows of a column have in common",
+        ("column", "rows", "a quarter is below", "median", "a quarter is above", "3 points or more from the median"),
+        tuple(rows),
+        align="lrrrrl",
+        caption="How far regret is from the table's, with the paper's own parameters and formulas. Rows that play the "
+        "same problems are off alike, for harder problems are so for every policy: in each column most are, and what is "
+        "not was tested on other problems, or is another policy or figure than the table says.",
+    )  # fmt: skip
 
 
 def tally(findings: Findings) -> tuple[str, ...]:

@@ -84,6 +84,7 @@ def reproduction_report(records: Records) -> Report:
             tables=[
                 *(tables.overview(findings, family) for family in FAMILIES),
                 tables.differences(findings),
+                tables.common(findings),
                 *(tables.detail(findings, *column) for column in columns()),
             ],
         ),
