@@ -178,28 +178,24 @@ print(time.perf_counter() - begun, flush=True)
     return statistics.median(2 * seconds(1) / seconds(2) for _ in range(3))
 
 
-def measure(name: str, folder: Path) -> dict[str, Any]:
-    row: dict[str, Any] = {"command": " ".join(COMMANDS[name]), "all": []}
-    limits = [both_cores()]
+def measure(name: str, folder: Path, before: dict[str, Any]) -> dict[str, Any]:
+    """Runs in turn, after those before."""
+    row = {"command": " ".join(COMMANDS[name]), "same": True, "limits": [], "runs": [], **before}
+    row["limits"].append(both_cores())
     found = []
-    work: dict[str, list[float]] = {}
     for workers in ORDER:
+        taken: dict[str, Any] = {"workers": workers}
         if not workers:
-            seconds, result = run(name, folder)
-            work.setdefault("plain", []).append(seconds)
+            taken["seconds"], result = run(name, folder)
         else:
             with site(workers, folder) as address:
-                seconds, result = run(name, folder, "--cluster", address)
-                pieces, busy = pieces_of(address)
-            for key, value in (("workers", seconds), ("pieces", pieces), ("busy", busy)):
-                work.setdefault(f"{key}{workers}", []).append(value)
+                taken["seconds"], result = run(name, folder, "--cluster", address)
+                taken["pieces"], taken["busy"] = pieces_of(address)
         found.append(result)
-        row["all"].append((workers, round(seconds, 1)))
-        print(name, row["all"][-1], flush=True)
-    limits.append(both_cores())
-    row |= {key: statistics.mean(values) for key, values in work.items()}
-    row["limit"] = statistics.mean(limits)
-    row["same"] = all(result == found[0] for result in found)
+        row["runs"].append(taken)
+        print(name, taken, flush=True)
+    row["limits"].append(both_cores())
+    row["same"] &= all(result == found[0] for result in found)
     return row
 
 
@@ -208,6 +204,7 @@ def main() -> None:
     parser.add_argument("--rows", default=",".join(COMMANDS), help="names with commas between")
     parser.add_argument("--json", type=Path, default=ROOT / "benchmarks" / "cluster.json")
     parser.add_argument("--markdown", type=Path, help="also write the tables to this file")
+    parser.add_argument("--add", action="store_true", help="count the runs that are there, too")
     options = parser.parse_args()
     results = json.loads(options.json.read_text("utf-8")) if options.json.exists() else {}
     sys.path.insert(0, str(Path(__file__).parent))
@@ -218,7 +215,8 @@ def main() -> None:
         if options.rows:
             warm_up(folder)
         for row in filter(None, options.rows.split(",")):
-            results[row] = measure(row, folder)
+            before = results.get(row, {}) if options.add else {}
+            results[row] = measure(row, folder, before)
             options.json.write_text(json.dumps(results, indent=2) + "\n", "utf-8")
             print(row, json.dumps(results[row]), flush=True)
         if options.rows:
@@ -238,36 +236,44 @@ def markdown(results: dict[str, Any]) -> str:
         if name not in results:
             continue
         row = results[name]
-        one, two = row["workers1"], row["workers2"]
-        more = 100 * (one / row["plain"] - 1)
+        runs = [[item for item in row["runs"] if item["workers"] == count] for count in (0, 1, 2)]
+        plain, one, two = (statistics.mean(item["seconds"] for item in some) for some in runs)
+        limit = statistics.mean(row["limits"])
         measured.append(
-            f"| `{row['command']}` | {row['plain']:.0f} s | {one:.0f} s | {two:.0f} s | {one / two:.2f} | "
-            f"{row['limit']:.2f} | {more:+.1f} % | {'yes' if row['same'] else 'NO'} |"
+            f"| `{row['command']}` | {plain:.0f} s | {one:.0f} s | {two:.0f} s | {one / two:.2f} | "
+            f"{limit:.2f} | {100 * (one / plain - 1):+.1f} % | {'yes' if row['same'] else 'NO'} |"
         )
-        seconds = {
-            workers: " and ".join(f"{taken:.0f}" for kind, taken in row["all"] if kind == workers)
-            for workers in (0, 1, 2)
-        }
-        every.append(f"{name} {seconds[0]}, {seconds[1]}, {seconds[2]} s")
-        own = max(one - row["busy1"] - cost * row["pieces1"], 0.0)
-        foreseen = own + row["busy1"] / row["limit"] + cost * row["pieces2"]
-        half = max((row["busy1"] - own) / own, 1.0) if own else float("inf")
+        seconds = [", ".join(f"{item['seconds']:.0f}" for item in some) for some in runs]
+        every.append(f"| {name} | {' | '.join(seconds)} |")
+
+        def mean(workers: int, key: str, runs: Any = runs) -> float:
+            return statistics.mean(item[key] for item in runs[workers] if "busy" in item)
+
+        pieces, busy = mean(1, "pieces"), mean(1, "busy")
+        own = max(mean(1, "seconds") - busy - cost * pieces, 0.0)
+        foreseen = own + busy / limit + cost * mean(2, "pieces")
+        half = max((busy - own) / own, 1.0) if own else float("inf")
         model.append(
-            f"| {name} | {row['pieces1']:,.0f} | {row['busy1'] / row['pieces1']:.2f} s | "
-            f"{own:.0f} s | {foreseen:.0f} s | {two:.0f} s | {half:,.0f} |"
+            f"| {name} | {pieces:,.0f} | {busy / pieces:.2f} s | {own:.0f} s | {foreseen:.0f} s | "
+            f"{two:.0f} s | {half:,.0f} |"
         )
     both = results["overhead"]
     return f"""# What a cluster gives
 
 Made by `make cluster` (benchmarks/cluster.py) on one machine with two shared cores: client, scheduler and
-workers all on it, one thread each; means of the runs named below. How it works: [cluster.md](cluster.md). *Limit* is how much more two plain processes
-do at once than one alone, just before and after: what two workers can give at best on these cores, which are shared with others.
+workers all on it, one thread each; means of all runs below, for the machine's speed drifts by a tenth and more. How it works:
+[cluster.md](cluster.md). *Limit* is how much more two plain processes do at once than one alone, just before and after: what two workers can
+give at best on these cores, which are shared with others.
 
 | command | one process | one worker | two workers | two against one | limit | one worker against one process | same figures |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |
 {chr(10).join(measured)}
 
-All runs, in one process, on one worker, on two: {"; ".join(every)}.
+All runs, in seconds:
+
+| | one process | one worker | two workers |
+| --- | --- | --- | --- |
+{chr(10).join(every)}
 
 A piece that does nothing takes {both["many"]:.1f} ms if many are handed out at once, {both["alone"]:.1f} ms alone.
 
