@@ -75,7 +75,7 @@ def candidate(name):
         ("printed/ucb1-tuned", "bernoulli", 100, 1.05, 0.10, "noise"),
         ("printed/ucb1-tuned", "bernoulli", 100, 1.05, 0.01, "open"),
         ("printed/ucb1-tuned", "bernoulli", 100, 0.95, 0.01, "open"),
-        ("printed/r + 1/(n + 1/2)", "bernoulli", 100, 1.04, 0.01, "known"),
+        ("printed/r + 1/(n + 1/2)", "bernoulli", 100, 1.04, 0.01, "open"),
         ("printed/kl-ucb:c=-1.82", "gaussian", 100, 0.95, 0.01, "known"),
         ("found/power-1/100", "bernoulli", 100, 0.95, 0.01, "better"),
         ("found/power-1/100", "bernoulli", 100, 0.95, 0.10, "noise"),

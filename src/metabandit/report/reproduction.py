@@ -21,7 +21,8 @@ _GAUSSIAN = (
 )
 _METHOD = (
     "Problems: two arms; Bernoulli means, or mean and standard deviation of the parent Gaussian, uniform on [0, 1]. "
-    "Every policy plays the same problems, which learning never saw, with the same luck (but for Table 2).",
+    "Every policy plays the same 10,000 problems, which learning never saw, 100 times each, with the same luck (but for Table 2). Bayes-UCB "
+    "plays 20 times each for T = 100 and 1000, and for T = 1000 on 1,000 problems.",
     "Learning and tuning are the paper's Algorithm 2: 100 problems drawn once with 100 runs each, max(8 d, 40) candidates, "
     "the best quarter, 100 generations, the candidate with the lowest value ever observed. In one thing we leave it: C of "
     "UCB1 and alpha of UCB2 move as logarithms. With C itself the Gaussians may narrow before they have come down from 2 to "

@@ -33,15 +33,15 @@ def class_tables(findings: Findings) -> list[Table]:
                 tuple(rows),
                 align="r",
                 caption="invalid: a value is not finite; distinct: values that no shorter or earlier formula has; "
-                "classes: ways to rank arms. The paper compared values bit for bit, which splits "
-                "formulas that differ in rounding only.",
+                "classes: ways to rank arms, five at a time with a common t, with equal values as ties; the paper does not say "
+                "how its 1024 samples are grouped, nor when values are equal.",
             )
         )
     rows = []
     for horizon in HORIZONS[1:]:
         better = findings.get(f"better/{horizon}")
         if better is not None:
-            surely = f", {better['surely']:,} of them surely better" if "surely" in better else ""
+            surely = f"{better['surely']:,} of them surely; " if "surely" in better else ""
             how = (
                 "exactly" if better["method"] == "exact" else f"on {better['problems']:,} problems"
             )
@@ -51,7 +51,7 @@ def class_tables(findings: Findings) -> list[Table]:
                     Cell(f"{better['classes']:,}", better["classes"]),
                     Cell(f"about {paper.BETTER[horizon]}" if full else "", paper.BETTER[horizon]),
                     Cell(
-                        f"{better['strategies']:,} that play differently{surely}; the best generic policy is "
+                        f"{surely}{better['strategies']:,} that play differently; the best generic policy is "
                         f"{better['rival']} with {better['rival_regret']:.4g}; compared {how}"
                     ),
                 )
