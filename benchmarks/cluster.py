@@ -31,7 +31,9 @@ COMMANDS = {
 }  # fmt: skip
 PIECES = 200
 # The machine is shared, and its speed drifts: workers of each run, in an order that favours none; means count.
-ORDER = (1, 2, 0, 2, 1)
+ORDER = "1,2,0,2,1"
+# At the end of these a single piece finds the exact regret of the result.
+EXACT = ("search", "learn")
 
 
 def exports() -> dict[str, str]:
@@ -178,12 +180,22 @@ print(time.perf_counter() - begun, flush=True)
     return statistics.median(2 * seconds(1) / seconds(2) for _ in range(3))
 
 
-def measure(name: str, folder: Path, before: dict[str, Any]) -> dict[str, Any]:
+def longest() -> float:
+    """Seconds of the longest piece: an exact regret for T = 1000."""
+    import metabandit as mb
+
+    begun = time.monotonic()
+    two = mb.Bernoulli(arms=2)
+    mb.evaluate("r + 1/n", two, 1000, method="exact", threads=1, floor=False)
+    return time.monotonic() - begun
+
+
+def measure(name: str, folder: Path, order: str, before: dict[str, Any]) -> dict[str, Any]:
     """Runs in turn, after those before."""
     row = {"command": " ".join(COMMANDS[name]), "same": True, "limits": [], "runs": [], **before}
     row["limits"].append(both_cores())
     found = []
-    for workers in ORDER:
+    for workers in map(int, order.split(",")):
         taken: dict[str, Any] = {"workers": workers}
         if not workers:
             taken["seconds"], result = run(name, folder)
@@ -204,6 +216,7 @@ def main() -> None:
     parser.add_argument("--rows", default=",".join(COMMANDS), help="names with commas between")
     parser.add_argument("--json", type=Path, default=ROOT / "benchmarks" / "cluster.json")
     parser.add_argument("--markdown", type=Path, help="also write the tables to this file")
+    parser.add_argument("--order", default=ORDER, help="workers of each run, 0 for one process")
     parser.add_argument("--add", action="store_true", help="count the runs that are there, too")
     options = parser.parse_args()
     results = json.loads(options.json.read_text("utf-8")) if options.json.exists() else {}
@@ -216,12 +229,12 @@ def main() -> None:
             warm_up(folder)
         for row in filter(None, options.rows.split(",")):
             before = results.get(row, {}) if options.add else {}
-            results[row] = measure(row, folder, before)
+            results[row] = measure(row, folder, options.order, before)
             options.json.write_text(json.dumps(results, indent=2) + "\n", "utf-8")
             print(row, json.dumps(results[row]), flush=True)
         if options.rows:
             with site(2, folder) as address:
-                results["overhead"] = overhead(address)
+                results["overhead"] = overhead(address) | {"longest": longest()}
             options.json.write_text(json.dumps(results, indent=2) + "\n", "utf-8")
     print(json.dumps(results.get("overhead")))
     if options.markdown is not None:
@@ -239,9 +252,10 @@ def markdown(results: dict[str, Any]) -> str:
         runs = [[item for item in row["runs"] if item["workers"] == count] for count in (0, 1, 2)]
         plain, one, two = (statistics.mean(item["seconds"] for item in some) for some in runs)
         limit = statistics.mean(row["limits"])
+        between = f"{limit:.2f} ({min(row['limits']):.2f} to {max(row['limits']):.2f})"
         measured.append(
             f"| `{row['command']}` | {plain:.0f} s | {one:.0f} s | {two:.0f} s | {one / two:.2f} | "
-            f"{limit:.2f} | {100 * (one / plain - 1):+.1f} % | {'yes' if row['same'] else 'NO'} |"
+            f"{between} | {100 * (one / plain - 1):+.1f} % | {'yes' if row['same'] else 'NO'} |"
         )
         seconds = [", ".join(f"{item['seconds']:.0f}" for item in some) for some in runs]
         every.append(f"| {name} | {' | '.join(seconds)} |")
@@ -252,18 +266,19 @@ def markdown(results: dict[str, Any]) -> str:
         pieces, busy = mean(1, "pieces"), mean(1, "busy")
         own = max(mean(1, "seconds") - busy - cost * pieces, 0.0)
         foreseen = own + busy / limit + cost * mean(2, "pieces")
-        half = max((busy - own) / own, 1.0) if own else float("inf")
+        last = results["overhead"]["longest"] if name in EXACT else busy / pieces
+        half = (2 * own + busy + last) / (own + last)
         model.append(
-            f"| {name} | {pieces:,.0f} | {busy / pieces:.2f} s | {own:.0f} s | {foreseen:.0f} s | "
-            f"{two:.0f} s | {half:,.0f} |"
+            f"| {name} | {pieces:,.0f} | {busy / pieces:.2f} s | {own:.1f} s | {last:.0f} s | {foreseen:.0f} s | "
+            f"{mean(2, 'seconds'):.0f} s | {half:,.0f} |"
         )
     both = results["overhead"]
     return f"""# What a cluster gives
 
 Made by `make cluster` (benchmarks/cluster.py) on one machine with two shared cores: client, scheduler and
 workers all on it, one thread each; means of all runs below, for the machine's speed drifts by a tenth and more. How it works:
-[cluster.md](cluster.md). *Limit* is how much more two plain processes do at once than one alone, just before and after: what two workers can
-give at best on these cores, which are shared with others.
+[cluster.md](cluster.md). *Limit* is how much more two plain processes do at once than one alone, just before and after, on average and from
+least to most: what two workers can give at best on these cores, which are shared with others (more than 2 is noise).
 
 | command | one process | one worker | two workers | two against one | limit | one worker against one process | same figures |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |
@@ -280,11 +295,13 @@ A piece that does nothing takes {both["many"]:.1f} ms if many are handed out at 
 ## The model
 
 With W workers a run takes about *own* + *work*/W + *pieces* x *overhead*: *own* is what the client does while
-workers wait, *work* what pieces take together, both from the run on one worker. For two workers here the limit stands for W.
-The last column is the number of workers at which half of their time is lost to *own*.
+workers wait, *work* what pieces take together, both from runs on one worker. For two workers here the limit stands for W. Many workers
+wait for the *longest* piece in the end, the exact regret of what was found: the last column is the number of workers at which half of their time is lost, with
+*own* + *longest* + (*work* - *longest*)/W for the whole. The model is from the runs that count pieces, the last ones of the table above; so is what it is
+compared with.
 
-| command | pieces | time a piece | own | two workers: foreseen | measured | half efficiency at |
-| --- | ---: | ---: | ---: | ---: | ---: | ---: |
+| command | pieces | time a piece | own | longest | two workers: foreseen | measured | half efficiency at |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 {chr(10).join(model)}
 """
 
