@@ -275,7 +275,7 @@ def markdown(results: dict[str, Any]) -> str:
     both = results["overhead"]
     return f"""# What a cluster gives
 
-Made by `make cluster` (benchmarks/cluster.py) on one machine with two shared cores: client, scheduler and
+Made by `make cluster` (benchmarks/cluster.py; more runs with `--add`) on one machine with two shared cores: client, scheduler and
 workers all on it, one thread each; means of all runs below, for the machine's speed drifts by a tenth and more. How it works:
 [cluster.md](cluster.md). *Limit* is how much more two plain processes do at once than one alone, just before and after, on average and from
 least to most: what two workers can give at best on these cores, which are shared with others (more than 2 is noise).

@@ -544,7 +544,7 @@ def test_search_finds_and_measures(tmp_path):
 
 def test_search_plays_other_priors_too():
     prior = mb.TruncatedGaussian(arms=3)
-    found = mb.search(prior, 20, length=4, top=5, effort=0.2, measured=False)
+    found = mb.search(prior, 20, length=3, top=5, effort=0.2, measured=False)
     assert found.strategy == "halving"
     assert found.file.policy.start.kind == "each-once"
     assert not found.entries[0].exact
