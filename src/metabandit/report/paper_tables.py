@@ -226,7 +226,7 @@ def common(findings: Findings) -> Table | None:
                 Cell(f"{'Gaussian' if family == 'gaussian' else 'Bernoulli'}, T = {horizon}"),
                 Cell(str(len(apart)), len(apart)),
                 *map(percent, quarters),
-                Cell("; ".join(far)),
+                Cell(f"3 points or more from the median: {'; '.join(far)}" if far else ""),
             )
         )
     if not rows:
@@ -234,7 +234,7 @@ def common(findings: Findings) -> Table | None:
     return Table(
         "common",
         "What the rows of a column have in common",
-        ("column", "rows", "a quarter is below", "median", "a quarter is above", "3 points or more from the median"),
+        ("column", "rows", "a quarter is below", "median", "a quarter is above", "note"),
         tuple(rows),
         align="lrrrrl",
         caption="How far regret is from the table's, with the paper's own parameters and formulas. Rows that play the "
