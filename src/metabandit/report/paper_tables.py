@@ -210,6 +210,8 @@ def differences(findings: Findings) -> Table | None:
 
 def common(findings: Findings) -> Table | None:
     """How far rows as printed are from the table, column by column: those of the same problems alike."""
+    if findings.records.scale != "paper":  # too few runs: noise would be taken for a difference
+        return None
     rows = []
     for family, horizon in columns():
         apart = {}
