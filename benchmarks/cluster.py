@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import statistics
 import subprocess
 import sys
@@ -21,6 +20,11 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
+# Workers import this file for the piece that does nothing, and then need this, too.
+sys.path.insert(0, str(ROOT))
+
+from tests.sites import exports, figures  # noqa: E402
+
 COMMANDS = {
     "search": ("search", "--horizon", "1000"),
     "learn": ("learn", "--space", "power-2", "--horizon", "1000", "--effort", "0.1"),
@@ -34,12 +38,6 @@ PIECES = 200
 ORDER = "1,2,0,2,1"
 # At the end of these a single piece finds the exact regret of the result.
 EXACT = ("search", "learn")
-
-
-def exports() -> dict[str, str]:
-    """The environment of scheduler and workers that docs/cluster.md proposes."""
-    guide = (ROOT / "docs" / "cluster.md").read_text("utf-8")
-    return dict(re.findall(r"^    export (\w+)=(\S+)$", guide, re.MULTILINE))
 
 
 @contextmanager
@@ -71,14 +69,6 @@ def site(workers: int, folder: Path) -> Iterator[str]:
         for process in reversed(processes):
             process.terminate()
             process.wait()
-
-
-def figures(value: Any) -> Any:
-    """Everything but times."""
-    if isinstance(value, dict):
-        skipped = ("threads", "played")
-        return {k: figures(v) for k, v in value.items() if "seconds" not in k and k not in skipped}
-    return [figures(item) for item in value] if isinstance(value, list) else value
 
 
 def warm_up(folder: Path) -> None:

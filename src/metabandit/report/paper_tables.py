@@ -174,6 +174,10 @@ def detail(findings: Findings, family: str, horizon: int) -> Table:
     )  # fmt: skip
 
 
+def _column(family: str, horizon: int) -> str:
+    return f"{family.capitalize()}, T = {horizon}"
+
+
 def differences(findings: Findings) -> Table | None:
     """Every cell that is more than 3 % away from the paper's."""
     rows = []
@@ -189,7 +193,7 @@ def differences(findings: Findings) -> Table | None:
             rows.append(
                 (
                     Cell(findings.name(item)),
-                    Cell(f"{'Gaussian' if family == 'gaussian' else 'Bernoulli'}, T = {horizon}"),
+                    Cell(_column(family, horizon)),
                     value_cell(found),
                     Cell(f"{found.theirs:g}", found.theirs),
                     percent(found.apart),
@@ -225,7 +229,7 @@ def common(findings: Findings) -> Table | None:
         far = [name for name, value in apart.items() if abs(value - quarters[1]) > CLOSE]
         rows.append(
             (
-                Cell(f"{'Gaussian' if family == 'gaussian' else 'Bernoulli'}, T = {horizon}"),
+                Cell(_column(family, horizon)),
                 Cell(str(len(apart)), len(apart)),
                 *map(percent, quarters),
                 Cell(f"3 points or more from the median: {'; '.join(far)}" if far else ""),
@@ -297,7 +301,7 @@ def _remark(findings: Findings, item: Candidate, horizon: int) -> str:
         found = None if twin is None else findings.test(twin, "bernoulli", horizon)
         if found is not None:
             apart = 100.0 * found["wins"] - paper.table2()[item.label, horizon]
-            said += f" As printed it is {apart:+.1f} points from the paper, which is not explained."
+            said += f" As printed it is {apart:+.1f} points from the paper."
         return said
     return f"{findings.name(item)}, for T = {horizon}: not explained."
 
