@@ -113,7 +113,7 @@ def pieces_of(address: str) -> tuple[int, float]:
 def overhead(address: str) -> dict[str, float]:
     """Milliseconds a piece that does nothing: one after the other, and many at once."""
     import metabandit as mb
-    from metabandit.crew import Crew, Piece
+    from metabandit.workers import Crew, Piece
 
     with mb.Cluster(address) as cluster:
         crew = Crew(1, cluster)

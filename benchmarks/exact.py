@@ -26,8 +26,8 @@ import numba
 import numpy as np
 
 import metabandit as mb
-from metabandit.kernels.pairs import layout
-from metabandit.policies.induction import states
+from metabandit.bayes.induction import states
+from metabandit.kernels.counts import layout
 from metabandit.tables import text_table
 
 UNEVEN = mb.Bernoulli(alpha=[3, 1], beta=[2, 1])

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import metabandit as mb
-from metabandit.experiments.paper import table1
+from metabandit.studies.maes2012.paper import table1
 from rows import run_rows
 
 HERE = Path(__file__).parent

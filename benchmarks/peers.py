@@ -12,7 +12,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from metabandit.kernels.choose import TIE
+from metabandit.kernels.best import TIE
 from metabandit.kernels.random import (
     TIE_STREAM,
     WEYL,

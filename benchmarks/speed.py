@@ -31,7 +31,7 @@ from river import bandit
 
 import metabandit as mb
 import peers
-from metabandit.kernels.simulate import simulate
+from metabandit.kernels.simulator import simulate
 from metabandit.tables import text_table
 
 HORIZON = 100

@@ -15,7 +15,7 @@ from functools import cache
 import numpy as np
 from scipy import special
 
-from metabandit.expressions import Apply, Constant, Name, Tree
+from metabandit.language import Apply, Constant, Name, Tree
 
 MASK32 = 0xFFFFFFFF
 MASK64 = 0xFFFFFFFFFFFFFFFF

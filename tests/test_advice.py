@@ -14,8 +14,8 @@ from metabandit.advice.classics import playable
 from metabandit.advice.neighbours import neighbours
 from metabandit.advice.readable import reward_scale, shapes
 from metabandit.advice.result import CLASSIC, FORMULA, LEARNED, Candidate, Gain, recommend
-from metabandit.evaluation.results import NORMAL_95
-from metabandit.learning.aim import stream
+from metabandit.engine.results import NORMAL_95
+from metabandit.engine.task import stream
 
 SMALL = {"effort": 0.005, "seed": 3}
 

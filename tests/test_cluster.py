@@ -18,7 +18,7 @@ import pytest
 
 import metabandit as mb
 from metabandit.cli.workers import go_on
-from metabandit.experiments.reproduce import RECORDS
+from metabandit.studies.maes2012.reproduce import RECORDS
 
 from .sites import Site, exports, figures, until
 

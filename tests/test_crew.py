@@ -17,13 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metabandit as mb
-from metabandit import crew
-from metabandit.crew import Crew, Piece, split
+from metabandit import workers as crew
+from metabandit.engine import population, simulated
 from metabandit.errors import IndexFault
-from metabandit.evaluation import montecarlo, population
 from metabandit.formulas import searcher
 from metabandit.formulas.strategies import Halving
 from metabandit.kernels import batch
+from metabandit.workers import Crew, Piece, split
 
 from .sites import Site, figures
 
@@ -70,10 +70,10 @@ def test_blocks_keep_the_cuts_and_do_not_depend_on_who_works(problems, horizon, 
     assert set(cuts) <= set(finer)
     assert finer == sorted(set(finer))
     seconds = [
-        montecarlo.work_seconds(mb.Bernoulli(arms=50), 1000 * horizon, runs * (high - low))
+        simulated.work_seconds(mb.Bernoulli(arms=50), 1000 * horizon, runs * (high - low))
         for low, high in pairwise(finer)
     ]
-    alone = montecarlo.work_seconds(mb.Bernoulli(arms=50), 1000 * horizon, runs)
+    alone = simulated.work_seconds(mb.Bernoulli(arms=50), 1000 * horizon, runs)
     assert max(seconds) <= max(1.0, alone)
 
 
@@ -102,7 +102,7 @@ def test_chunks_are_sized_once_it_is_known_what_they_take():
 
     with ThreadPoolExecutor(2) as pool:
         slow = Crew(1, pool)
-        pieces = montecarlo._pieces(chunks, 0.1, slow)
+        pieces = simulated._pieces(chunks, 0.1, slow)
         assert sizes(islice(pieces, 16)) == [1] * 16
         slow.note("chunks", Piece((), seconds=0.1), 1.0)  # ten times what was thought
         rest = list(pieces)
@@ -111,7 +111,7 @@ def test_chunks_are_sized_once_it_is_known_what_they_take():
         assert sum(sizes(rest)) == 984
         fast = Crew(1, pool)
         fast.note("chunks", Piece((), seconds=0.1), 0.001)
-        found = list(montecarlo._pieces(chunks, 0.1, fast))
+        found = list(simulated._pieces(chunks, 0.1, fast))
         assert [chunk for piece in found for chunk in piece.arguments[0]] == chunks
         assert sizes(found)[0] == 167  # three for each
         assert sum(piece.seconds for piece in found) == pytest.approx(100.0)

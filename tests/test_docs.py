@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from metabandit.experiments.paper import HORIZONS, table1
-from metabandit.experiments.plan import candidates
-from metabandit.experiments.records import Records
 from metabandit.report.content import significant
-from metabandit.report.findings import Findings
+from metabandit.studies.maes2012.findings import Findings
+from metabandit.studies.maes2012.paper import HORIZONS, table1
+from metabandit.studies.maes2012.plan import candidates
+from metabandit.studies.maes2012.records import Records
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -116,7 +116,6 @@ def test_table_is_sorted_and_names_everything(result):
 
 
 def test_many_problems_keep_sums_only(monkeypatch):
-    from metabandit.evaluation import montecarlo
 
     kept = mb.evaluate(PAIR, PRIOR, 10, episodes=20_000)
     monkeypatch.setattr(montecarlo, "_MOST_KEPT", 1000)

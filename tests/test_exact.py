@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 import metabandit as mb
 from metabandit import memory
-from metabandit.evaluation import exact, propagation
-from metabandit.expressions import parse
-from metabandit.policies.gittins import gittins_table
+from metabandit.bayes.gittins import gittins_table
+from metabandit.engine import exact
+from metabandit.engine import states as propagation
+from metabandit.language import parse
 
 from . import naive
 from .test_table1 import EXACT
@@ -342,7 +343,7 @@ def test_a_mirrored_prior_needs_no_mirror(monkeypatch):
     half = mb.evaluate(ALL, prior, 41, method="exact", floor=False)
     optimum = mb.optimal(prior, 41)
     monkeypatch.setattr(propagation, "mirrors", lambda plan, prior: False)
-    monkeypatch.setattr("metabandit.policies.induction.is_mirrored", lambda prior: False)
+    monkeypatch.setattr("metabandit.bayes.induction.is_mirrored", lambda prior: False)
     whole = mb.evaluate(ALL, prior, 41, method="exact", floor=False)
     for one, other in zip(half, whole, strict=True):
         assert np.allclose(one.curve, other.curve, rtol=0, atol=1e-12)
@@ -451,8 +452,8 @@ def test_refusals_come_before_any_work(monkeypatch):
     def work(*arguments, **options):
         raise AssertionError("this should have been refused")
 
-    monkeypatch.setattr("metabandit.evaluation.montecarlo.simulate", work)
-    monkeypatch.setattr("metabandit.policies.optimum.solve", work)
+    monkeypatch.setattr("metabandit.engine.simulated.simulate", work)
+    monkeypatch.setattr("metabandit.bayes.optimum.solve", work)
     with pytest.raises(mb.InputError, match="2 or 3 arms"):
         mb.evaluate("ucb1", mb.Bernoulli(9), 10, floor=True)
     with pytest.raises(mb.InputError, match="unknown method"):

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 import metabandit as mb
-from metabandit.crew import Crew
-from metabandit.experiments import paper, plan, records, screening, work
-from metabandit.experiments.plan import PARTS, candidates, pieces
-from metabandit.experiments.records import Records
-from metabandit.experiments.reproduce import RECORDS, UNFINISHED, reproduce
-from metabandit.experiments.scales import SCALES, Scale
+from metabandit.studies.maes2012 import paper, plan, records, screening, work
+from metabandit.studies.maes2012.plan import PARTS, candidates, pieces
+from metabandit.studies.maes2012.records import Records
+from metabandit.studies.maes2012.reproduce import RECORDS, UNFINISHED, reproduce
+from metabandit.studies.maes2012.scales import SCALES, Scale
+from metabandit.workers import Crew
 
 TINY = Scale(
     generations=2,

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import metabandit as mb
-from metabandit.expressions import Apply, operators, parse, text
-from metabandit.expressions.operators import OPERATORS
-from metabandit.expressions.values import evaluate_tree
+from metabandit.language import Apply, operators, parse, text
+from metabandit.language.operators import OPERATORS
+from metabandit.language.values import evaluate_tree
 from metabandit.policies import CATALOGUE, IndexPolicy
 from metabandit.policies.power import power_tree, weight_names
 

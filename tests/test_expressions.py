@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metabandit as mb
-from metabandit.expressions import Apply, Constant, Name, latex, length, parse, text
-from metabandit.expressions.operators import OPERATORS, VARIABLES
+from metabandit.language import Apply, Constant, Name, latex, length, parse, text
+from metabandit.language.operators import OPERATORS, VARIABLES
 
 
 def trees(numbers):

@@ -11,16 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metabandit as mb
-from metabandit.crew import Crew
-from metabandit.evaluation.batch import Batch
-from metabandit.evaluation.population import Population, play_population
-from metabandit.expressions import length, parse, text
-from metabandit.expressions.compile import compile_expression
+from metabandit.engine.batch import Batch
+from metabandit.engine.objectives import read_objective
+from metabandit.engine.population import Population, play_population
 from metabandit.formulas import classes as classes_module
 from metabandit.formulas.refine import free_constants
 from metabandit.formulas.strategies import Exact, Halving, Ucb1Tuned
-from metabandit.learning.objectives import read_objective
+from metabandit.language import length, parse, text
+from metabandit.language.compile import compile_expression
 from metabandit.policies import Start
+from metabandit.workers import Crew
 
 from . import naive
 

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 import metabandit as mb
-from metabandit.crew import Crew
+from metabandit.engine import exact
+from metabandit.engine.objectives import read_objective
+from metabandit.engine.population import Population, play_population
 from metabandit.errors import IndexFault
-from metabandit.evaluation import exact
-from metabandit.evaluation.population import Population, play_population
 from metabandit.kernels import posterior
 from metabandit.learning import judges, measure
-from metabandit.learning.objectives import read_objective
 from metabandit.learning.optimizers import OPTIMIZERS
 from metabandit.learning.optimizers.base import Task, make_optimizer
 from metabandit.learning.spaces import make_space
 from metabandit.policies.power import feature, matters, power_tree, powers, weight_names
+from metabandit.workers import Crew
 
 from . import naive
 from .test_expressions import listed

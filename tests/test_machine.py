@@ -12,10 +12,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from metabandit.errors import InputError
-from metabandit.expressions import Constant, Name, parse, text
-from metabandit.expressions.compile import compile_expression
-from metabandit.expressions.values import evaluate_tree
 from metabandit.kernels import machine, opcodes, special
+from metabandit.language import Constant, Name, parse, text
+from metabandit.language.compile import compile_expression
+from metabandit.language.values import evaluate_tree
 
 from .test_expressions import DIGITS, listed, trees
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import metabandit as mb
-from metabandit.expressions import names, parse
+from metabandit.language import names, parse
 from metabandit.policies import CATALOGUE
 from metabandit.policies.classic import epoch_levels
 
@@ -185,7 +185,7 @@ def test_starts_that_do_not_fit_the_prior_are_refused():
 
 
 def test_register_adds_a_policy_and_refuses_bad_ones(monkeypatch):
-    monkeypatch.setattr("metabandit.policies.registry.CATALOGUE", dict(CATALOGUE))
+    monkeypatch.setattr("metabandit.policies.catalogue.CATALOGUE", dict(CATALOGUE))
     entry = mb.Entry("mine", "r + c/n", "this test", (mb.Parameter("c", 1.0, above=0.0),))
     mb.register(entry)
     assert mb.policy("mine:c=2").formula == "r + 2/n"

@@ -8,7 +8,7 @@ import pytest
 import scipy.stats
 
 import metabandit as mb
-from metabandit.families import truncated_gaussian_family
+from metabandit.priors.families import truncated_gaussian_family
 
 PROBLEMS = 40_000
 uniform = scipy.stats.uniform

@@ -14,25 +14,16 @@ import numpy as np
 import pytest
 
 import metabandit as mb
-from metabandit.experiments import PARTS, SCALES, paper
-from metabandit.experiments.plan import candidates, pieces
-from metabandit.experiments.records import Records
 from metabandit.report import load_report, write_report
 from metabandit.report.content import Cell, Figure, Report, Section, Table, percent, significant
-from metabandit.report.drawing import (
-    COLOURS,
-    INK,
-    Dots,
-    Line,
-    check_picture,
-    curves,
-    dots,
-    svg,
-)
-from metabandit.report.findings import Findings, judge
+from metabandit.report.drawing import COLOURS, INK, Dots, Line, check_picture, curves, dots, svg
 from metabandit.report.maps import indices
-from metabandit.report.reproduction import reproduction_report
 from metabandit.report.writing import as_markdown, latex, markdown
+from metabandit.studies.maes2012 import PARTS, SCALES, paper
+from metabandit.studies.maes2012.findings import Findings, judge
+from metabandit.studies.maes2012.plan import candidates, pieces
+from metabandit.studies.maes2012.records import Records
+from metabandit.studies.maes2012.report import reproduction_report
 
 ROOT = Path(__file__).parent.parent
 RECORDS = ROOT / "docs" / "reproduction" / "records.jsonl"

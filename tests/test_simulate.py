@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import metabandit as mb
-from metabandit.evaluation.montecarlo import Simulation
+from metabandit.bayes.gittins import gittins_table
+from metabandit.engine.simulated import Simulation
 from metabandit.policies import CATALOGUE
-from metabandit.policies.gittins import gittins_table
 from metabandit.policies.power import power_tree, weight_names
 
 from . import naive

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import metabandit as mb
-from metabandit.experiments.paper import NOTES, PRIORS, table1
+from metabandit.studies.maes2012.paper import NOTES, PRIORS, table1
 
 REFERENCE = Path(__file__).parent / "reference"
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .advice import Advice, advise
+    from .bayes.optimum import OptimalPolicy, Optimum, optimal
     from .cluster import Cluster
-    from .errors import IndexFault, InputError, WorkerError
-    from .evaluation import (
+    from .engine import (
         Comparison,
         Contestant,
         Difference,
@@ -26,10 +26,8 @@ if TYPE_CHECKING:
         evaluate_external,
         recount,
     )
-    from .experiments import Records, reproduce
+    from .errors import IndexFault, InputError, WorkerError
     from .exporting import export
-    from .expressions import ExpressionError
-    from .families import BERNOULLI, BETA, GAUSSIAN, Family
     from .formulas import (
         Classes,
         Found,
@@ -43,6 +41,7 @@ if TYPE_CHECKING:
         search,
         sharpen,
     )
+    from .language import ExpressionError
     from .learning import Learned, Optimizer, learn, register_optimizer
     from .play import ArmView, Player
     from .policies import (
@@ -57,10 +56,11 @@ if TYPE_CHECKING:
         policy,
         register,
     )
-    from .policies.optimum import OptimalPolicy, Optimum, optimal
     from .priors import Bernoulli, BetaRewards, Gaussian, Prior, Table, TruncatedGaussian, prior
+    from .priors.families import BERNOULLI, BETA, GAUSSIAN, Family
     from .replaying import Log, Replay, Replayed, read_log, replay
     from .report import load_report, write_report
+    from .studies.maes2012 import Records, reproduce
 
 __version__ = "0.1.0"
 
@@ -139,16 +139,16 @@ _HOMES = (
     "policies",
     "play",
     "exporting",
-    "expressions",
-    "families",
+    "language",
+    "priors.families",
     "priors",
-    "policies.optimum",
-    "evaluation",
+    "bayes.optimum",
+    "engine",
     "replaying",
     "learning",
     "formulas",
     "advice",
-    "experiments",
+    "studies.maes2012",
     "report",
     "cluster",
 )

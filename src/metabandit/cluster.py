@@ -22,9 +22,9 @@ from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecu
 from functools import partial
 from typing import Any
 
-from .crew import compare, describe
 from .errors import InputError, WorkerError
 from .settings import check_whole
+from .workers import compare, describe
 
 # In seconds: to reach the scheduler, and a first worker; between two looks; without a worker, or without
 # an answer of the scheduler, until all is taken for lost; without a sign of a worker, until people hear of it.

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from ..engine.rewards import Luck
 from ..errors import InputError
-from ..evaluation.luck import Luck
-from ..families import Array
 from ..policies import Policy
 from ..policies import policy as read_policy
 from ..priors import Prior, check_prior
 from ..priors import prior as read_prior
+from ..priors.families import Array
 from ..settings import check_horizon, check_seed, check_whole
 from .missing import needs
 

@@ -17,8 +17,8 @@ from ..errors import InputError
 from ..play import ArmName, read_arms
 from ..policies import Policy, policy
 from ..priors import Prior
+from .base import Seat, Terms
 from .missing import needs
-from .seat import Seat, Terms
 
 
 def _column(given: Any, what: str) -> list[Any]:

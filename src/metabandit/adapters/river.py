@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from inspect import signature
 from typing import Any
 
+from ..engine import Comparison, Contestant, Episode, evaluate_external
 from ..errors import InputError
-from ..evaluation import Comparison, Contestant, Episode, evaluate_external
 from ..play import ArmName
 from ..policies import Policy
 from ..policies import policy as read_policy
 from ..priors import Prior
+from .base import Seat, Terms
 from .missing import needs
-from .seat import Seat, Terms
 
 with needs("river"):
     from river import bandit, stats

@@ -11,31 +11,22 @@ from pathlib import Path
 
 import numpy as np
 
+from ..bayes.optimum import has_optimum, optimum_seconds
+from ..engine import Comparison, exact, simulated
+from ..engine.results import EXACT
+from ..engine.task import check_effort, make_aim, silent, stream
 from ..errors import InputError
-from ..evaluation import Comparison, exact, montecarlo
-from ..evaluation.results import EXACT
 from ..learning import Generation, learn
-from ..learning.aim import check_effort, make_aim, silent, stream
 from ..learning.judges import EXACTLY, judging_method
 from ..policies import IndexPolicy, Policy, Start, policy
 from ..policies.file import Measured, PolicyFile, check_target
-from ..policies.optimum import has_optimum, optimum_seconds
 from ..policies.start import default_start
 from ..priors import Bernoulli, Prior, Table
 from .classics import TOO_SLOW, playable, reward_slowness
 from .comparing import Desk, Tell, compare, compare_nearby, is_exact
 from .neighbours import Neighbour, has_neighbours
 from .readable import find_readable
-from .result import (
-    CLASSIC,
-    FORMULA,
-    LEARNED,
-    REFERENCE,
-    Advice,
-    Candidate,
-    Gain,
-    gain,
-)
+from .result import CLASSIC, FORMULA, LEARNED, REFERENCE, Advice, Candidate, Gain, gain
 
 LEARNED_NAME = "learned power-1"
 _FLOOR_SECONDS = 5.0
@@ -214,7 +205,7 @@ def _quick_floor(prior: Prior, horizon: int) -> bool:
 def _announce_compilation(desk: Desk) -> None:
     if is_exact(desk.aim.prior, desk.aim.horizon):
         exact.announce_compilation(desk.aim.prior.arms, desk.announce)
-    montecarlo.announce_compilation(desk.announce)
+    simulated.announce_compilation(desk.announce)
     size = desk.aim.horizon * desk.aim.prior.arms * reward_slowness(desk.aim.prior)
     if (seconds := _LEAST_WORK * size / _SPEED) > _PATIENCE:
         desk.announce(f"so many plays take longer: about {seconds / 60.0:.0f} minutes ...")
@@ -274,5 +265,5 @@ def _expected_best(prior: Prior, comparison: Comparison) -> float:
         return prior.expected_best()
     if type(prior) is Table:
         return float(prior.means.max(axis=1).mean())
-    problems = montecarlo.draw_problems(prior, comparison.seed, comparison.episodes)
+    problems = simulated.draw_problems(prior, comparison.seed, comparison.episodes)
     return float(np.max(prior.regret_means(problems), axis=1).mean())

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from ..bayes.gittins import Gittins
 from ..errors import InputError
-from ..expressions import operators
-from ..families import BETA
+from ..language import operators
 from ..policies import CATALOGUE, IndexPolicy, Policy, policy
-from ..policies.gittins import Gittins
 from ..priors import Prior
+from ..priors.families import BETA
 
 TOO_SLOW = "too slow"
 # What takes so many times as long as a simple index is not simulated.

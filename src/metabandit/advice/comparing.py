@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..engine import Comparison, evaluate, exact
+from ..engine.results import EXACT
+from ..engine.task import Aim, stream
 from ..errors import IndexFault, InputError
-from ..evaluation import Comparison, evaluate, exact
-from ..evaluation.results import EXACT
-from ..learning.aim import Aim, stream
 from ..policies import Policy, Start
 from ..priors import Prior
 from .classics import reward_slowness, slowness

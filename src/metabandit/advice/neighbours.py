@@ -9,8 +9,8 @@ from functools import partial
 import numpy as np
 
 from ..errors import InputError
-from ..families import BETA, GAUSSIAN, Array
 from ..priors import Bernoulli, BetaRewards, Gaussian, Prior, Table, TruncatedGaussian
+from ..priors.families import BETA, GAUSSIAN, Array
 
 CLOSER, APART, LOWER = "means closer together", "means further apart", "means a third as high"
 _SMALLEST, _LARGEST = 1e-9, 1e9

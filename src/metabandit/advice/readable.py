@@ -13,10 +13,10 @@ from itertools import product
 
 import numpy as np
 
+from ..engine import exact
+from ..engine.task import Aim, stream, versions
 from ..errors import InputError
-from ..evaluation import exact
-from ..expressions import length
-from ..learning.aim import Aim, stream, versions
+from ..language import length
 from ..learning.judges import EXACTLY, SIMULATED, Judge, judging_method
 from ..policies import IndexPolicy, Start
 from ..policies.file import Expression, Origin, PolicyFile, StartSpec, rewards_of

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..engine import Comparison, Evaluation
+from ..engine.results import NORMAL_95
 from ..errors import InputError
-from ..evaluation import Comparison, Evaluation
-from ..evaluation.results import NORMAL_95
 from ..policies import IndexPolicy, Policy
 from ..policies.file import PolicyFile, check_target
 from ..tables import text_table
@@ -184,19 +184,19 @@ class Advice:
 
     def summary(self) -> str:
         """What to use and why, in plain words."""
-        from .words import summary
+        from .sentences import summary
 
         return summary(self)
 
     def rows(self) -> list[dict[str, str]]:
         """The ranking as a table's cells; the floor is last."""
-        from .words import ranking_rows
+        from .sentences import ranking_rows
 
         return ranking_rows(self)
 
     def scenario_rows(self) -> list[dict[str, str]]:
         """Regret if the prior is wrong, as a table's cells."""
-        from .words import scenario_rows
+        from .sentences import scenario_rows
 
         return scenario_rows(self)
 

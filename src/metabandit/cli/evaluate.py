@@ -15,7 +15,7 @@ from .options import Arms, Json, Prior, Seed, Threads
 from .workers import Scheduler, Workers, go_on, joined
 
 if TYPE_CHECKING:
-    from ..evaluation import Comparison
+    from ..engine import Comparison
 
 
 def evaluate(
@@ -84,8 +84,8 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """The regret of policies on problems drawn from a prior: exactly, or estimated with the same luck."""
+    from ..bayes.optimum import has_optimum
     from ..policies import policy
-    from ..policies.optimum import has_optimum
     from ..priors import prior as read_prior
     from ..settings import check_horizon
 
@@ -98,7 +98,7 @@ def evaluate(
         for item in made:
             item.check(known, plays)
 
-    from ..evaluation import evaluate as run
+    from ..engine import evaluate as run
 
     results = []
     try:

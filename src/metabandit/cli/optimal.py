@@ -31,8 +31,8 @@ def optimal(
     as_json: Json = False,
 ) -> None:
     """The Bayes-optimal policy for Bernoulli arms with Beta means: its reward and regret."""
-    from ..policies.optimum import OptimalPolicy, check_solvable, check_target
-    from ..policies.optimum import optimal as solve
+    from ..bayes.optimum import OptimalPolicy, check_solvable, check_target
+    from ..bayes.optimum import optimal as solve
     from ..priors import prior as read_prior
     from ..settings import check_horizon
 

@@ -13,7 +13,7 @@ def policies(
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
 ) -> None:
     """List the policies: formula, parameters with defaults and rules, source."""
-    from ..expressions import OPERATORS, VARIABLES
+    from ..language import OPERATORS, VARIABLES
     from ..policies import CATALOGUE
 
     if as_json:

@@ -48,9 +48,9 @@ def reproduce(
 
     A run that is stopped goes on where it was if it is started again.
     """
-    from ..experiments import default_folder
-    from ..experiments import reproduce as run
     from ..report import load_report, write_report
+    from ..studies.maes2012 import default_folder
+    from ..studies.maes2012 import reproduce as run
 
     folder = default_folder(scale) if out is None else out
     again = f"started again with the same options, it goes on from the records in {folder}"

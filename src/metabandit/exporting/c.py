@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..expressions.source import Language, real
+from ..language.source import Language, real
 from .layout import block_comment, functions, needed, statement
 from .program import Program, body, simple, value_names
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..expressions.source import Language
+from ..language.source import Language
 from ..settings import write_number
 from .layout import block_comment, functions, needed, statement
 from .program import Program, body, simple, value_names

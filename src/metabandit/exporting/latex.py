@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib.metadata import version
 from itertools import product
 
-from ..expressions import VARIABLES, Apply, Constant, Tree, latex, variables
-from ..expressions.operators import VARIABLE_LATEX, polynomial_degree
+from ..language import VARIABLES, Apply, Constant, Tree, latex, variables
+from ..language.operators import VARIABLE_LATEX, polynomial_degree
 from .program import Program
 
 # Digits of a weight, and letters of a line of terms, about.

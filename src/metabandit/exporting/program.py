@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 from ..errors import InputError
-from ..expressions import Apply, Constant, Name, Tree, bind, text, variables
-from ..expressions.polynomials import plain
-from ..expressions.source import Assignment, Language, squares, write_source
+from ..language import Apply, Constant, Name, Tree, bind, text, variables
+from ..language.polynomials import plain
+from ..language.source import Assignment, Language, squares, write_source
 from ..policies import IndexPolicy, Policy, Start
+from ..policies.catalogue import policy as read_policy
 from ..policies.file import Origin
-from ..policies.registry import policy as read_policy
 from ..settings import check_horizon, write_number
 
 # Lines of an exported program are no longer than this, its comments somewhat shorter.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from ..expressions.source import Language
+from ..language.source import Language
 from ..play import special
 from ..settings import write_number
 from .layout import needed, statement

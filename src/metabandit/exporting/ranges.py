@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ..expressions import Apply, Constant, Name, Tree
+from ..language import Apply, Constant, Name, Tree
 
 Range = tuple[float, float]
 _ALL = (-math.inf, math.inf)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from ..errors import InputError
-from ..expressions import operators
-from ..expressions.source import Language, real
+from ..language import operators
+from ..language.source import Language, real
 from .layout import statement
 from .program import Program, body, simple, value_names
 

@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..crew import make_crew
+from ..engine.batch import Batch
+from ..engine.states import LONG
 from ..errors import InputError
-from ..evaluation.batch import Batch
-from ..evaluation.propagation import LONG
-from ..expressions import OPERATORS, Apply, Constant, Name, Tree
-from ..expressions.compile import Compiled, compile_expression
 from ..files import check_new, written
+from ..language import OPERATORS, Apply, Constant, Name, Tree
+from ..language.compile import Compiled, compile_expression
 from ..policies import Progress, Start
 from ..priors import Bernoulli, Prior, check_prior
 from ..settings import check_horizon, check_threads, check_whole, read_number, write_number
+from ..workers import make_crew
 from .enumeration import TOLERANCE, check_size, enumerate_formulas
 from .grammar import Grammar
 from .sample import Sample, check_sample, problems_of

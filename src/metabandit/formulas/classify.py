@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import InputError
-from ..expressions import OPERATORS, Apply, Constant, Name, Tree, parse
-from ..families import Array
+from ..language import OPERATORS, Apply, Constant, Name, Tree, parse
+from ..priors.families import Array
 from .enumeration import TOLERANCE
 from .nodes import Index, kernel_sample
 from .sample import Sample, check_sample

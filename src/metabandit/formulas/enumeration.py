@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..engine.threads import in_threads
 from ..errors import InputError
-from ..evaluation.threads import in_threads
-from ..expressions import OPERATORS, Apply, Constant, Name, Tree
-from ..families import Array
+from ..language import OPERATORS, Apply, Constant, Name, Tree
 from ..memory import free_memory
 from ..policies import Progress
+from ..priors.families import Array
 from .grammar import Grammar
 from .nodes import Index, Nodes, kernel_sample
 from .sample import Sample

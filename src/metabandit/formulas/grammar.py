@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InputError, nearest
-from ..expressions import OPERATORS, VARIABLES, Constant, Name, Tree
+from ..language import OPERATORS, VARIABLES, Constant, Name, Tree
 from ..settings import read_number, write_number
 
 # The paper's grammar (Section 5.1).

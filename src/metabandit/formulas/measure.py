@@ -7,12 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from ..evaluation import exact
-from ..evaluation.batch import Batch
-from ..evaluation.propagation import LONG
-from ..families import Array
-from ..learning.aim import Aim, stream
+from ..engine import exact
+from ..engine.batch import Batch
+from ..engine.states import LONG
+from ..engine.task import Aim, stream
 from ..priors import Bernoulli
+from ..priors.families import Array
 from .strategies import CORES, SPEED
 
 Ints = npt.NDArray[np.int64]

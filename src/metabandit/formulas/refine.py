@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from ..expressions import VARIABLES, Apply, Constant, Name, Tree, text, variables
-from ..expressions.compile import compile_expression
+from ..engine.task import Aim
+from ..language import VARIABLES, Apply, Constant, Name, Tree, text, variables
+from ..language.compile import compile_expression
 from ..learning import learn
-from ..learning.aim import Aim
 from ..learning.measure import Measurement, measure
 from ..policies import Start, policy
 from ..policies.file import Expression

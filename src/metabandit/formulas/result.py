@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..data import write_data
-from ..evaluation import Comparison
-from ..expressions import Tree, latex, length, text
+from ..engine import Comparison
+from ..language import Tree, latex, length, text
 from ..learning.measure import Measurement
 from ..policies import Policy
 from ..policies.file import Expression, PolicyFile, check_target

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..families import Array
 from ..policies import Start
 from ..priors import Prior, check_prior
+from ..priors.families import Array
 from ..settings import check_horizon, check_whole
 
 _MOST_STATES = 60_000

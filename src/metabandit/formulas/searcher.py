@@ -10,20 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from ..checkpoint import Checkpoint
+from ..engine import exact, simulated
+from ..engine.batch import Batch
+from ..engine.task import Aim, check_effort, check_time_limit, make_aim, silent, stream, versions
 from ..errors import InputError, WorkerError, nearest
-from ..evaluation import exact, montecarlo
-from ..evaluation.batch import Batch
-from ..learning.aim import Aim, check_effort, check_time_limit, make_aim, silent, stream, versions
 from ..learning.measure import Measurement, find_floor, measure
 from ..policies import Policy, Progress, Start, policy
-from ..policies.file import (
-    Expression,
-    Origin,
-    PolicyFile,
-    StartSpec,
-    check_target,
-    rewards_of,
-)
+from ..policies.file import Expression, Origin, PolicyFile, StartSpec, check_target, rewards_of
 from ..policies.start import default_start
 from ..priors import Prior
 from ..settings import check_whole
@@ -162,7 +155,7 @@ def search(
     if name == Exact.name:
         exact.announce_compilation(prior.arms, announce)
     else:
-        montecarlo.announce_compilation(announce)
+        simulated.announce_compilation(announce)
     way = STRATEGIES[name](
         batch,
         known.lengths,

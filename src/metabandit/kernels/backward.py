@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from .counts import ZERO, pair
 from .jit import allocating_jit, jit
-from .pairs import ZERO, pair
 
 DONE = 0
 NO_CUT = 1

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from .counts import TWO, ZERO, pair
 from .forward import DONE, MOST_PLAYS, TINY, fold, set_tables, step_two, totals
 from .jit import jit, lane
 from .machine import Program
-from .pairs import TWO, ZERO, pair
-from .simulate import DONE as SIMULATED
-from .simulate import Problems, Run, simulate
+from .simulator import DONE as SIMULATED
+from .simulator import Problems, Run, simulate
 
 u64 = np.uint64
 

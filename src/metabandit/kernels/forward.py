@@ -16,8 +16,8 @@ from collections import namedtuple
 
 import numpy as np
 
+from .counts import TIE, TWO, ZERO, fill_indices, mark_ties, pair
 from .jit import allocating_jit, jit
-from .pairs import TIE, TWO, ZERO, fill_indices, mark_ties, pair
 
 BY_INDEX = 0
 BY_TABLE = 1

@@ -8,8 +8,8 @@ where the gain changes its sign, interpolated between two prices.
 
 from __future__ import annotations
 
+from .counts import pair
 from .jit import jit
-from .pairs import pair
 
 
 @jit

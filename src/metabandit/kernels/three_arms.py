@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from .counts import TIE, pair
 from .forward import DONE, MOST_PLAYS, TINY, play_first, report
 from .jit import allocating_jit, jit
-from .pairs import TIE, pair
 
 # The rows of `room`, one flat array, as in forward.py: what plays arm 1, 2 and 3.
 _ROW = MOST_PLAYS + 16

@@ -1,7 +1,7 @@
 """Learning: the best policy of a space for a prior."""
 
+from ..engine.objectives import Objective
 from .learner import PROTOCOLS, Learned, learn
-from .objectives import Objective
 from .optimizers import OPTIMIZERS, Optimizer, register_optimizer
 from .search import Generation
 

@@ -14,14 +14,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..crew import Crew
+from ..engine import exact
+from ..engine.objectives import Objective
+from ..engine.population import Population, blocks, has_posterior, play_population
 from ..errors import IndexFault, InputError
-from ..evaluation import exact
-from ..evaluation.population import Population, blocks, has_posterior, play_population
-from ..families import Array
 from ..policies import Plan, Policy
 from ..priors import Prior, Table
-from .objectives import Objective
+from ..priors.families import Array
+from ..workers import Crew
 
 EXACTLY, ON_PROBLEMS, SIMULATED = "exact", "problems", "simulated"
 # Exact evaluation is used where a candidate takes less than this many seconds.

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from ..data import write_data
+from ..engine import Comparison, Evaluation, exact, simulated
+from ..engine.task import check_effort, check_time_limit, make_aim, silent, versions
 from ..errors import InputError, nearest
-from ..evaluation import Comparison, Evaluation, exact, montecarlo
 from ..policies import Policy, Start
 from ..policies.file import Origin, PolicyFile, Power, check_target, read_file, rewards_of
 from ..policies.power import feature, powers, weight_names
 from ..priors import Prior
 from ..settings import check_keys, check_whole, read_number, read_settings
-from .aim import check_effort, check_time_limit, make_aim, silent, versions
 from .judges import SIMULATED, Training
 from .measure import Measurement, find_floor, measure
 from .optimizers.base import read_optimizer
@@ -187,7 +187,7 @@ def learn(
         search = Search(plan, trace)
         for method in sorted({stage.judge.method for stage in search.stages}):
             if method == SIMULATED:
-                montecarlo.announce_compilation(announce)
+                simulated.announce_compilation(announce)
             else:
                 exact.announce_compilation(prior.arms, announce)
         try:

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from ..crew import Asked, Crew, Piece
+from ..bayes.optimum import Optimum, has_optimum, optimal, optimum_seconds
+from ..engine import Comparison, Evaluation, default_checkpoints, evaluate, exact
+from ..engine.task import Aim, Floor, stream
 from ..errors import InputError
-from ..evaluation import Comparison, Evaluation, default_checkpoints, evaluate, exact
 from ..policies import Policy, policy
 from ..policies.file import Measured
-from ..policies.optimum import Optimum, has_optimum, optimal, optimum_seconds
 from ..priors import Prior
-from .aim import Aim, Floor, stream
+from ..workers import Asked, Crew, Piece
 from .judges import Judge, judging_method
 
 _CLASSICS = ("ucb1", "ucb1-tuned", "kl-ucb", "thompson")

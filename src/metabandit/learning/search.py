@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from ..engine import evaluate
+from ..engine.task import Aim, stream
+from ..engine.threads import one_blas_thread
 from ..errors import InputError
-from ..evaluation import evaluate
-from ..evaluation.threads import one_blas_thread
-from ..expressions import operators
-from ..families import BETA, Array
+from ..language import operators
 from ..policies import Policy
 from ..priors import Prior
-from .aim import Aim, stream
+from ..priors.families import BETA, Array
 from .judges import EXACTLY, SIMULATED, Judge, Judgement, Training, judging_method
 from .optimizers.base import Task, make_optimizer
 from .spaces import Space

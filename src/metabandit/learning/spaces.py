@@ -15,8 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from ..errors import InputError, nearest
-from ..expressions import VARIABLES, Name, Tree, bind, names, parse, text, variables
-from ..families import Array
+from ..language import VARIABLES, Name, Tree, bind, names, parse, text, variables
 from ..policies import CATALOGUE, Entry, IndexPolicy, Policy, Start
 from ..policies.file import Catalogued, Expression, Power, StartSpec
 from ..policies.power import (
@@ -29,6 +28,7 @@ from ..policies.power import (
 )
 from ..policies.start import PRIOR_COUNTS
 from ..priors import Prior
+from ..priors.families import Array
 from ..settings import check_keys, read_number, read_settings, write_number
 
 LEARNED_START = f"{PRIOR_COUNTS}:learn"

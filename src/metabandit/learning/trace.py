@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from ..families import Array
 from ..journal import Journal
+from ..priors.families import Array
 
 VERSION = 1
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from ..expressions import Tree, variables
-from ..expressions.polynomials import plain
-from ..expressions.source import Language, squares, write_source
+from ..language import Tree, variables
+from ..language.polynomials import plain
+from ..language.source import Language, squares, write_source
 from . import special
 from .arm import Arm
 

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from ..errors import IndexFault, InputError
-from ..expressions import Apply, Tree, variables
+from ..language import Apply, Tree, variables
 from . import noise
 from .arm import Arm, ArmName
 from .index import index_values

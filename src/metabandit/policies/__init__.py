@@ -4,6 +4,7 @@ Importing them takes no NumPy, which a service that plays one may do without; wh
 imported when it is used (`gittins`, `optimum`, the plans for evaluation).
 """
 
+from ..play.players import load_player
 from . import classic, modern  # noqa: F401  (they fill the catalogue)
 from .base import (
     ByCounts,
@@ -15,9 +16,8 @@ from .base import (
     Policy,
     Progress,
 )
+from .catalogue import CATALOGUE, Entry, Parameter, policy, register
 from .file import load
-from .live import load_player
-from .registry import CATALOGUE, Entry, Parameter, policy, register
 from .start import Start
 
 __all__ = [

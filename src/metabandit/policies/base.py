@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ..expressions import VARIABLES, Tree, bind, latex, names, operators, parse, text, variables
+from ..language import VARIABLES, Tree, bind, latex, names, operators, parse, text, variables
 from ..play.rules import OwnRule, Rule, index_rule
 from ..settings import read_number
 from .start import Start
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from ..expressions.compile import Compiled
-    from ..families import Array
+    from ..language.compile import Compiled
     from ..play import ArmName, Player, Setting
     from ..priors import Prior
+    from ..priors.families import Array
     from .file import Origin
 
 # progress(work done, work in all)
@@ -155,7 +155,7 @@ class Policy(ABC):
         'red'
         >>> player.update("red", 1)
         """
-        from .live import make_player
+        from ..play.players import make_player
 
         return make_player(
             self,
@@ -268,7 +268,7 @@ class IndexPolicy(Policy):
         if self.start.each_once:
             self._check_horizon(prior, horizon)
         self._check_rewards(*prior.family.support, prior.family.name)
-        from ..expressions.compile import compile_expression
+        from ..language.compile import compile_expression
 
         program = compile_expression(self.tree).bind(self.parameters)
         counts = self.start.counts(prior)
@@ -299,9 +299,9 @@ def decide_by(name: str) -> Callable[[], Any]:
 
 
 def _choice(name: str) -> Any:
-    from ..kernels import choices
+    from ..kernels import decide
 
-    return getattr(choices, name)()
+    return getattr(decide, name)()
 
 
 class KernelPolicy(Policy):
@@ -371,8 +371,8 @@ class ChoicePolicy(Policy):
         return Plan(True, np.zeros((3, prior.arms)), decide=self._decide, uses_s=True)
 
     def _decide(self) -> Any:
-        from ..families import compiling
-        from ..kernels.choices import compile_choice
+        from ..kernels.decide import compile_choice
+        from ..priors.families import compiling
 
         if self._compiled is None:
             with compiling(f"the rule of the policy {self.name}"):

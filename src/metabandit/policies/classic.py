@@ -6,13 +6,13 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ..expressions import parse
+from ..language import parse
 from ..play import rules
 from .base import ByCounts, Kernel, KernelPolicy
-from .registry import Entry, Parameter, register
+from .catalogue import Entry, Parameter, register
 
 if TYPE_CHECKING:
-    from ..expressions.compile import Compiled
+    from ..language.compile import Compiled
     from ..priors import Prior
 
 _AUER = "Auer, Cesa-Bianchi, Fischer 2002"
@@ -49,7 +49,7 @@ register(
 
 
 def _compiled(text: str) -> Compiled:
-    from ..expressions.compile import compile_expression
+    from ..language.compile import compile_expression
 
     return compile_expression(parse(text))
 

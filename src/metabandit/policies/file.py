@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..data import read_data, write_data
 from ..errors import InputError
-from ..expressions import HIGHEST_DEGREE, names, parse
 from ..files import check_new, read_text, written
+from ..language import HIGHEST_DEGREE, names, parse
 from ..play import Rewards
 from ..play.player import FORMAT as PLAYER_FORMAT
 from ..settings import check_horizon
 from .base import IndexPolicy, Policy
+from .catalogue import CATALOGUE
 from .power import FIRST_VALUES, feature, power_tree, powers, weight_names
-from .registry import CATALOGUE
 from .start import EACH_ONCE, PRIOR_COUNTS, Start
 
 if TYPE_CHECKING:
@@ -154,8 +154,8 @@ class Solved:
     file: str | None = None
 
     def policy(self, name: str) -> Policy:
+        from ..bayes.optimum import OptimalPolicy
         from ..priors import Bernoulli
-        from .optimum import OptimalPolicy
 
         if self.file is not None and Path(self.file).exists():
             found = OptimalPolicy.load(self.file)
@@ -263,7 +263,7 @@ def load(path: str | Path) -> Policy:
     `.json` files are of `learn` and `search`, `.npz` files of `optimal`. See `Policy.player`.
     """
     if str(path).endswith(".npz"):
-        from .optimum import OptimalPolicy
+        from ..bayes.optimum import OptimalPolicy
 
         return OptimalPolicy.load(path)
     file = read_file(path)

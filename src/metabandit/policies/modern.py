@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..play import Setting, rules
 from .base import ByCounts, Kernel, KernelPolicy, Policy
-from .registry import Entry, Parameter, register
+from .catalogue import Entry, Parameter, register
 
 if TYPE_CHECKING:
     from ..priors import Prior
@@ -63,7 +63,7 @@ register(
 
 
 def _gittins(name: str, values: Mapping[str, float]) -> Policy:
-    from .gittins import Gittins
+    from ..bayes.gittins import Gittins
 
     return Gittins(name)
 
@@ -79,7 +79,7 @@ register(
 
 
 def _optimal(name: str, values: Mapping[str, float]) -> Policy:
-    from .optimum import OptimalForPrior
+    from ..bayes.optimum import OptimalForPrior
 
     return OptimalForPrior(name)
 

@@ -11,7 +11,7 @@ import re
 from itertools import product
 
 from ..errors import InputError, nearest
-from ..expressions import HIGHEST_DEGREE, Apply, Name, Tree, parse
+from ..language import HIGHEST_DEGREE, Apply, Name, Tree, parse
 
 FIRST_VALUES = {"t": "sqrt(ln(t))", "h": "sqrt(ln(h + 1))"}
 _OTHER_VALUES = ("1/sqrt(n)", "r", "s")

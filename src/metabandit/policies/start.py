@@ -9,8 +9,8 @@ from ..errors import InputError, nearest
 from ..settings import check_keys, read_number, read_settings, write_number
 
 if TYPE_CHECKING:
-    from ..families import Array
     from ..priors import Prior
+    from ..priors.families import Array
 
 # A number for all arms, or one an arm.
 Numbers = float | tuple[float, ...]

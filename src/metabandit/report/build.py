@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from ..experiments.records import Records, is_reproduction
 from ..files import check_new, written
+from ..studies.maes2012.records import Records, is_reproduction
 from .content import Report
 
 
@@ -22,7 +22,7 @@ def load_report(paths: str | Path | Sequence[str | Path]) -> Report:
     if not found:
         raise InputError("a report needs records: name at least one file")
     if len(found) == 1 and _holds_records(found[0]):
-        from .reproduction import reproduction_report
+        from ..studies.maes2012.report import reproduction_report
 
         return reproduction_report(Records.read(found[0]))
     from .runs import join, run_report

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..families import Array
 from ..files import check_new, written
+from ..priors.families import Array
 from .content import Figure
 
 # Text and axes; a page puts its own colour there.

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ..expressions.values import evaluate_tree
-from ..families import Array
+from ..bayes.optimum import OptimalPolicy
+from ..language.values import evaluate_tree
 from ..policies import IndexPolicy, Policy
-from ..policies.optimum import OptimalPolicy
 from ..priors import Bernoulli
+from ..priors.families import Array
 from .content import Figure
 from .drawing import Line, choice_map, index_map
 

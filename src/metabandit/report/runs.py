@@ -8,14 +8,14 @@ from functools import partial
 from typing import Any
 
 from ..data import read_data
+from ..engine.results import NORMAL_95
 from ..errors import InputError
-from ..evaluation.results import NORMAL_95
-from ..experiments.paper import table1
-from ..expressions import length, parse
+from ..language import length, parse
 from ..policies import IndexPolicy, policy
 from ..policies.file import PolicyFile
 from ..priors import Bernoulli
 from ..priors import prior as read_prior
+from ..studies.maes2012.paper import table1
 from .content import Cell, Figure, Report, Section, Table, number, percent, significant
 from .drawing import Dots, Formula, Line, curves, dots, lengths
 from .maps import policy_maps

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ...evaluation.batch import Batch
-from ...learning.aim import Aim
-from ...learning.objectives import Objective
+from ...engine.batch import Batch
+from ...engine.objectives import Objective
+from ...engine.task import Aim
 from ...policies import Policy
 
 Ints = npt.NDArray[np.int64]

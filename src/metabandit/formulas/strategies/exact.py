@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ...evaluation import exact
-from ...evaluation.batch import Batch
-from ...evaluation.propagation import LONG
-from ...families import Array
-from ...learning.aim import Aim
+from ...engine import exact
+from ...engine.batch import Batch
+from ...engine.states import LONG
+from ...engine.task import Aim
 from ...priors import Bernoulli
+from ...priors.families import Array
 from .base import OF_EACH_LENGTH, Ints, Strategy
 from .halving import CORES
 

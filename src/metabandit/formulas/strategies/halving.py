@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...evaluation.batch import Batch
-from ...families import Array
+from ...engine.batch import Batch
 from ...interrupts import interrupts_later
+from ...priors.families import Array
 from .base import Ints, Strategy
 
 # To plan with: plays times arms that a core simulates in a second, and cores. What is planned must not

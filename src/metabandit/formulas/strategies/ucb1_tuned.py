@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ...engine.task import Aim
 from ...errors import InputError
-from ...learning.aim import Aim
 from .base import Ints, Strategy
 
 

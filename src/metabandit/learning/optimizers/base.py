@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from ...errors import InputError, nearest
-from ...families import Array
+from ...priors.families import Array
 from ...settings import check_keys, read_number, read_settings
 
 

@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from ...errors import InputError
-from ...families import Array
+from ...priors.families import Array
 from .base import Optimizer, Task, check_count, register_optimizer, without_infinities
 
 # A search stands still if its best value has improved by less than this share in many generations.

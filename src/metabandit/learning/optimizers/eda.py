@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from ...errors import InputError
-from ...families import Array
+from ...priors.families import Array
 from .base import Optimizer, Task, check_count, register_optimizer
 
 

@@ -1,0 +1,127 @@
+"""A player behind an interface where arms come and go, and where not every pull is rewarded.
+
+Other libraries name the arms with each pull, tell rewards of arms that were never pulled, replay logs
+in which most pulls come to nothing, and copy or pickle a policy in the middle of play.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ..play import ArmName, Player
+from ..play.players import restore_player
+from ..policies import Policy, policy
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a player is made with, as for `Policy.player`."""
+
+    policy: str | Policy
+    seed: int
+    horizon: int | None
+    rewards: Any
+    prior: Any
+
+    def player(self, arms: Iterable[ArmName]) -> Player:
+        return policy(self.policy).player(
+            arms, seed=self.seed, horizon=self.horizon, rewards=self.rewards, prior=self.prior
+        )
+
+
+class Seat:
+    """A player that is made when the arms are known; rewards that come before wait for it."""
+
+    def __init__(self, terms: Terms) -> None:
+        self.terms = terms
+        self.player: Player | None = None
+        self._offered: tuple[ArmName, ...] = ()
+        self._rewarded: set[ArmName] = set()
+        # Offered arms that never had a reward, and how many of their pulls are open.
+        self._waiting: dict[ArmName, int] = {}
+        self._early: list[tuple[ArmName, float]] = []
+
+    def pull(self, arms: Iterable[ArmName]) -> ArmName:
+        """The arm to play, of those that are offered."""
+        player = self.offer(arms)
+        if self._waiting and all(self._waiting.values()):
+            # In a log that is replayed these rewards never come: the arms must come round again.
+            for arm in list(self._waiting):
+                self._cancel(arm)
+        arm = player.select()
+        if arm in self._waiting:
+            self._waiting[arm] += 1
+        return arm
+
+    def offer(self, arms: Iterable[ArmName]) -> Player:
+        """The player with these arms and no others to select."""
+        offered = tuple(arms)
+        if self.player is None:
+            player = self.terms.player(offered)
+            for _, reward in self._early:
+                player.rewards.check(reward)
+            early, self._early = self._early, []
+            self.player = player
+            for arm, reward in early:
+                self.update(arm, reward)
+        if offered != self._offered:
+            wanted = dict.fromkeys(offered)
+            active = self.player.arms
+            for arm in wanted:
+                if arm not in active:
+                    self.player.add(arm)
+            for arm in active:
+                if arm not in wanted:
+                    self.player.retire(arm)
+                    self._cancel(arm)
+            self._offered = offered
+            self._waiting = {
+                arm: self._waiting.get(arm, 0) for arm in wanted if arm not in self._rewarded
+            }
+        return self.player
+
+    def check(self, reward: float) -> None:
+        """Refuse a reward that the policy is not for, if that is known already."""
+        if self.player is not None:
+            self.player.rewards.check(reward)
+
+    def update(self, arm: ArmName, reward: float) -> None:
+        """Count a reward, of any arm."""
+        if self.player is None:
+            self._early.append((arm, reward))
+            return
+        self.player.rewards.check(reward)
+        # An arm that was never offered is known by its rewards from now on, and not selected.
+        new = arm not in self._rewarded and arm not in self.player
+        if new:
+            self.player.add(arm)
+        self.player.update(arm, reward)
+        if new:
+            self.player.retire(arm)
+        self.note([arm])
+
+    def note(self, arms: Iterable[ArmName]) -> None:
+        """These arms have had rewards."""
+        for arm in arms:
+            self._rewarded.add(arm)
+            self._waiting.pop(arm, None)
+
+    def _cancel(self, arm: ArmName) -> None:
+        assert self.player is not None
+        for _ in range(self._waiting.get(arm, 0)):
+            self.player.cancel(arm)
+        self._waiting[arm] = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A player holds a lock and compiled text; what it needs to go on is plain data.
+        state = dict(self.__dict__)
+        state["player"] = None if self.player is None else json.dumps(self.player.to_dict())
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if state["player"] is not None:
+            self.player = restore_player(json.loads(state["player"]), "the copied player")

@@ -1,0 +1,218 @@
+"""Backward induction over the counts of two or three Bernoulli arms, on several threads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import numpy.typing as npt
+
+from ..memory import check_memory
+from ..policies.base import Progress
+from ..policies.start import EACH_ONCE
+from ..priors import Bernoulli
+from ..priors.families import Array
+from ..settings import check_threads
+
+FREE = "free"
+Cuts = npt.NDArray[np.uint16]
+
+# From this many plays on, the blocks of a step are shared among threads.
+_SHARED = 256
+
+
+def states(arms: int, horizon: int) -> int:
+    """How many states of the counts there are in all."""
+    return math.comb(horizon + 2 * arms, 2 * arms)
+
+
+def is_mirrored(prior: Bernoulli) -> bool:
+    """Whether exchanging the arms changes nothing."""
+    return len(set(zip(prior.alpha, prior.beta, strict=True))) == 1
+
+
+def slice_bytes(arms: int, horizon: int, *, mirror: bool) -> int:
+    """The memory of all states of one step, the last one."""
+    if arms == 2:
+        return 8 * math.comb(horizon + 3, 3) // (2 if mirror else 1)
+    return 2 * 8 * math.comb(horizon + 5, 5)
+
+
+def first_outcomes(chance: Array) -> Iterator[tuple[tuple[int, ...], float]]:
+    """What one play of each arm can bring: the successes of the arms, and how likely that is.
+
+    chance[arm, pair] is the probability of success (kernels/pairs.py).
+    """
+    for outcome in np.ndindex(*(2,) * len(chance)):
+        won = np.array(outcome, dtype=bool)
+        yield outcome, float(np.prod(np.where(won, chance[:, 0], 1.0 - chance[:, 0])))
+
+
+def solve(
+    prior: Bernoulli,
+    horizon: int,
+    *,
+    start: str,
+    keep: bool,
+    threads: int | None,
+    progress: Progress | None,
+) -> tuple[float, Cuts]:
+    """The expected reward, and with `keep` what to do in every state."""
+    threads = check_threads(threads)
+    mirror = is_mirrored(prior) and not keep
+    needed = slice_bytes(prior.arms, horizon, mirror=mirror)
+    if keep:
+        # The cuts, and once more as the numbers that the simulator reads.
+        needed += (4 + 8) * math.comb(horizon + 2, 3)
+    what = "the optimal policy as a table" if keep else "the optimum"
+    check_memory(
+        needed, f"{what} for {prior.arms} arms and {horizon} plays", "choose a shorter horizon"
+    )
+    first = prior.arms if start == EACH_ONCE else 0
+    solved: _TwoArms | _ThreeArms
+    if prior.arms == 2:
+        solved = _TwoArms(prior, horizon, mirror, keep)
+    else:
+        solved = _ThreeArms(prior, horizon)
+    with ThreadPoolExecutor(threads) as pool:
+        solved.run(first, pool if threads > 1 else None, progress)
+    if first == 0:
+        return solved.value(0, ()), solved.cuts
+    reward = sum(
+        weight * (sum(outcome) + solved.value(first, outcome))
+        for outcome, weight in first_outcomes(solved.chance)
+    )
+    return reward, solved.cuts
+
+
+class _TwoArms:
+    """Backward induction for two arms: one slice, changed in place."""
+
+    def __init__(self, prior: Bernoulli, horizon: int, mirror: bool, keep: bool) -> None:
+        from ..kernels import backward, counts
+
+        self.kernel = backward
+        self.parts = counts.parts
+        self.horizon = horizon
+        self.mirror = mirror
+        self.keep = keep
+        self.chance = counts.chances(prior.alpha, prior.beta, horizon)
+        self.offset, self.stride = counts.layout(horizon, mirror)
+        self.values = np.zeros(self.offset[-1])
+        entries = math.comb(horizon + 2, 3) if keep else 0
+        self.cuts: Cuts = np.zeros((entries, 2), np.uint16)
+
+    def run(self, first: int, pool: ThreadPoolExecutor | None, progress: Progress | None) -> None:
+        total = states(2, self.horizon) - states(2, first)
+        last = self.horizon
+        while last > first:
+            if last > _SHARED and pool is not None:
+                begin = last - 1
+                self._shared_step(begin, pool)
+            else:
+                begin = max(first, last - (_SHARED if last <= _SHARED else 1))
+                self._check(
+                    self.kernel.run_two(
+                        begin,
+                        last,
+                        self.values,
+                        self.offset,
+                        self.stride,
+                        self.chance,
+                        self.mirror,
+                        self.keep,
+                        self.cuts,
+                    )
+                )
+            last = begin
+            if progress is not None:
+                progress(states(2, self.horizon) - states(2, last), total)
+
+    def _shared_step(self, m: int, pool: ThreadPoolExecutor) -> None:
+        parts = self.parts(m, self.mirror, 4)
+        # A part needs the block above it as it was before the step.
+        edges = [
+            np.empty(0)
+            if high == parts[-1][1]
+            else self.values[self.offset[high] : self.offset[high + 1]].copy()
+            for _, high in parts
+        ]
+
+        def step(part: tuple[int, int], edge: npt.NDArray[np.float64]) -> int:
+            status: int = self.kernel.step_two(
+                m,
+                *part,
+                self.values,
+                self.offset,
+                self.stride,
+                self.chance,
+                self.mirror,
+                edge,
+                self.keep,
+                self.cuts,
+            )
+            return status
+
+        for status in pool.map(step, parts, edges):
+            self._check(status)
+
+    def _check(self, status: int) -> None:
+        if status != self.kernel.DONE:
+            raise RuntimeError("the optimal choice is not monotone in the successes of an arm")
+
+    def value(self, m: int, outcome: Sequence[int]) -> float:
+        """The value of the first state, or of that after one play of each arm."""
+        if not m:
+            return float(self.values[0])
+        return float(self.values[self.offset[1] + outcome[0] * self.stride[1] + outcome[1]])
+
+
+class _ThreeArms:
+    """Backward induction for three arms: two slices in turn."""
+
+    def __init__(self, prior: Bernoulli, horizon: int) -> None:
+        from ..kernels import counts, three_arms
+
+        self.kernel = three_arms
+        self.horizon = horizon
+        self.cuts: Cuts = np.zeros((0, 2), np.uint16)
+        self.chance = counts.chances(prior.alpha, prior.beta, horizon)
+        shape = (horizon + 2, horizon + 2)
+        self.offsets = [np.zeros(shape, np.int64) for _ in range(2)]
+        size = three_arms.offsets(horizon, self.offsets[horizon % 2])
+        self.values = [np.zeros(size) for _ in range(2)]
+
+    def run(self, first: int, pool: ThreadPoolExecutor | None, progress: Progress | None) -> None:
+        total = states(3, self.horizon) - states(3, first)
+        for m in range(self.horizon - 1, first - 1, -1):
+            self.kernel.offsets(m, self.offsets[m % 2])
+            after, before = (m + 1) % 2, m % 2
+
+            def step(n1: int, m: int = m, after: int = after, before: int = before) -> None:
+                self.kernel.step_backward(
+                    m,
+                    n1,
+                    n1 + 1,
+                    self.values[after],
+                    self.offsets[after],
+                    self.values[before],
+                    self.offsets[before],
+                    self.chance,
+                )
+
+            if pool is None or m < 20:
+                for n1 in range(m + 1):
+                    step(n1)
+            else:
+                list(pool.map(step, range(m + 1)))
+            if progress is not None:
+                progress(states(3, self.horizon) - states(3, m), total)
+
+    def value(self, m: int, outcome: Sequence[int]) -> float:
+        values, offset = self.values[m % 2], self.offsets[m % 2]
+        if not m:
+            return float(values[0])
+        a, b, c = outcome
+        return float(values[offset[1, 1] + 4 * a + 2 * b + c])

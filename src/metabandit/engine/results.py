@@ -1,0 +1,226 @@
+"""What an evaluation returns: regret with its error, per problem, over time, and in pairs.
+
+The unit of all errors is the problem: the runs of one problem share its means, so their average
+is one observation. The standard error of mean regret is the deviation of these averages divided
+by the root of the number of problems, and the 95 % interval is 1.96 standard errors to each side.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..bayes.optimum import Optimum
+from ..errors import InputError
+from ..priors.families import Array
+from ..tables import text_table
+
+NORMAL_95 = 1.959963984540054
+
+EXACT, MONTE_CARLO = "exact", "monte-carlo"
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """The result of one policy.
+
+    policy: its text
+    mean_regret, standard_error: over problems of the prior, after `horizon` plays
+    simple_regret, simple_error: what the arm with the best mean after all plays lacks to the best arm
+    checkpoints, curve, curve_error: mean regret after so many plays, and its standard error
+    plays: how often each arm was played, on average
+    problem_regret: regret of each problem, averaged over its runs; None if they were too many, or
+        if the mean over the prior was computed without drawing problems
+    problem_plays: [arm, problem], how often each arm was played, averaged over runs; None unless
+        they were to be kept
+    """
+
+    policy: str
+    mean_regret: float
+    standard_error: float
+    simple_regret: float
+    simple_error: float
+    checkpoints: npt.NDArray[np.int64] = field(repr=False)
+    curve: Array = field(repr=False)
+    curve_error: Array = field(repr=False)
+    plays: Array = field(repr=False)
+    problem_regret: npt.NDArray[np.floating[Any]] | None = field(repr=False)
+    problem_plays: npt.NDArray[np.floating[Any]] | None = field(default=None, repr=False)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % confidence interval of mean regret."""
+        half = NORMAL_95 * self.standard_error
+        return self.mean_regret - half, self.mean_regret + half
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON; numbers that do not exist are None."""
+        low, high = self.interval
+        return {
+            "policy": self.policy,
+            "mean_regret": self.mean_regret,
+            "standard_error": _or_none(self.standard_error),
+            "interval": [_or_none(low), _or_none(high)],
+            "simple_regret": _or_none(self.simple_regret),
+            "simple_regret_error": _or_none(self.simple_error),
+            "plays": [float(value) for value in self.plays],
+            "curve": [
+                {"plays": int(at), "mean_regret": float(mean), "standard_error": _or_none(error)}
+                for at, mean, error in zip(
+                    self.checkpoints, self.curve, self.curve_error, strict=True
+                )
+            ],
+        }
+
+
+def _or_none(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Regret of one policy minus that of another, on the same problems with the same luck."""
+
+    mean: float
+    standard_error: float
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % confidence interval of the difference."""
+        half = NORMAL_95 * self.standard_error
+        return self.mean - half, self.mean + half
+
+    @property
+    def significant(self) -> bool:
+        """Whether the interval leaves out zero."""
+        low, high = self.interval
+        return low > 0.0 or high < 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison(Sequence[Evaluation]):
+    """The evaluations of several policies on the same problems, in the order given.
+
+    `method` is "exact" or "monte-carlo"; an exact evaluation has no episodes. `floor` is what the
+    Bayes-optimal policy has, where that is known: no policy can have less.
+    """
+
+    evaluations: tuple[Evaluation, ...]
+    prior: str
+    arms: int
+    horizon: int
+    method: str
+    episodes: int
+    runs: int
+    seed: int
+    start: str
+    covariance: Array = field(repr=False)
+    floor: Optimum | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.evaluations)
+
+    def __iter__(self) -> Iterator[Evaluation]:
+        return iter(self.evaluations)
+
+    def __getitem__(self, which: Any) -> Any:
+        """An evaluation by its position or by its policy's text."""
+        return self.evaluations[self._position(which) if isinstance(which, str) else which]
+
+    def _position(self, which: int | str) -> int:
+        if isinstance(which, int):
+            return which
+        texts = [evaluation.policy for evaluation in self.evaluations]
+        if which not in texts:
+            raise InputError(f"no policy {which!r} was evaluated here, only {', '.join(texts)}")
+        return texts.index(which)
+
+    def difference(self, first: int | str, second: int | str) -> Difference:
+        """Regret of `first` minus regret of `second`, problem by problem."""
+        i, j = self._position(first), self._position(second)
+        mean = self.evaluations[i].mean_regret - self.evaluations[j].mean_regret
+        c = self.covariance
+        variance = float(np.maximum(c[i, i] + c[j, j] - 2.0 * c[i, j], 0.0))
+        if self.method == EXACT:
+            return Difference(mean, 0.0)
+        return Difference(mean, math.sqrt(variance / (self.episodes // self.runs)))
+
+    def share_of_wins(self, first: int | str, second: int | str) -> float:
+        """The share of problems on which `first` has less regret; equal regret counts half.
+
+        It needs the regret of each problem: a Monte-Carlo evaluation, or an exact one on a `Table`.
+        """
+        pair = [self.evaluations[self._position(which)].problem_regret for which in (first, second)]
+        if pair[0] is None or pair[1] is None:
+            raise InputError(
+                "the regret of single problems is not known here; draw problems and evaluate on "
+                "them: Table(prior.draw(rng, 10_000)[..., 0])"
+            )
+        return float(np.mean((pair[0] < pair[1]) + 0.5 * (pair[0] == pair[1])))
+
+    def above_floor(self, which: int | str) -> float | None:
+        """How much more regret than the floor a policy has, as a share of the floor."""
+        if self.floor is None or self.floor.regret <= 0.0:
+            return None
+        return self.evaluations[self._position(which)].mean_regret / self.floor.regret - 1.0
+
+    def ranking(self) -> list[Evaluation]:
+        """The evaluations by mean regret, best first."""
+        return sorted(self.evaluations, key=lambda evaluation: evaluation.mean_regret)
+
+    def rows(self) -> list[dict[str, str]]:
+        """The table's cells, best first: the paired difference is to the best. The floor is last."""
+        ranking = self.ranking()
+        exact = self.method == EXACT
+        digits = 6 if exact else 4
+        rows = []
+        for evaluation in ranking:
+            position = self.evaluations.index(evaluation)
+            difference = self.difference(position, self.evaluations.index(ranking[0]))
+            apart = f"+{difference.mean:.4g}"
+            if not exact and math.isfinite(difference.standard_error):
+                apart += f" ± {NORMAL_95 * difference.standard_error:.2g}"
+            row = {"policy": evaluation.policy, "regret": f"{evaluation.mean_regret:.{digits}f}"}
+            if not exact:
+                low, high = evaluation.interval
+                row["95 % interval"] = f"{low:.4f} to {high:.4f}" if math.isfinite(low) else "-"
+            row["to the best"] = "" if evaluation is ranking[0] else apart
+            above = self.above_floor(position)
+            if above is not None and self.floor is not None:
+                error = 100.0 * NORMAL_95 * evaluation.standard_error / self.floor.regret
+                noise = f" ± {error:.2g}" if error > 0.0 else ""
+                percent = round(100.0 * above, 2) + 0.0  # no minus before a zero
+                row["above the floor"] = f"{percent:+.2f}{noise} %"
+            rows.append(row)
+        if self.floor is not None:
+            last = {"policy": "Bayes-optimal", "regret": f"{self.floor.regret:.{digits}f}"}
+            rows.append({title: last.get(title, "") for title in rows[0]})
+        return rows
+
+    def table(self) -> str:
+        """The comparison as a text table, best first."""
+        rows = self.rows()
+        return text_table(list(rows[0]), [list(row.values()) for row in rows], align="lr")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            "prior": self.prior,
+            "arms": self.arms,
+            "horizon": self.horizon,
+            "method": self.method,
+            "episodes": self.episodes,
+            "runs": self.runs,
+            "seed": self.seed,
+            "start": self.start,
+            "floor": None if self.floor is None else self.floor.to_dict(),
+            "policies": [
+                {**evaluation.to_dict(), "above_floor": self.above_floor(position)}
+                for position, evaluation in enumerate(self.evaluations)
+            ],
+        }

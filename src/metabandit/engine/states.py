@@ -1,0 +1,413 @@
+"""How likely play with a policy leads to each state of the counts, step by step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..bayes.induction import first_outcomes
+from ..errors import IndexFault
+from ..policies import ByCounts, Plan
+from ..priors import Bernoulli, Prior
+from ..priors.families import Array
+from .threads import one_blas_thread
+
+# In longer plays the steps from so many plays on are cut into parts for several threads. The parts
+# do not depend on the number of threads, so that results do not either.
+LONG = 400
+_SHARED = 256
+_PARTS = 8
+# Problems whose regret is computed at once.
+_PROBLEMS = 2048
+
+
+def _base(prior: Prior) -> tuple[Sequence[float], Sequence[float]]:
+    """The Beta distributions under which states have their weights; uniform for given problems."""
+    if isinstance(prior, Bernoulli):
+        return prior.alpha, prior.beta
+    return (1.0,) * prior.arms, (1.0,) * prior.arms
+
+
+def mirrors(plan: Plan, prior: Prior) -> bool:
+    """Whether exchanging the two arms changes nothing."""
+    by = plan.by_counts
+    alpha, beta = _base(prior)
+    return (
+        isinstance(by, ByCounts)
+        and by.cuts is None
+        and prior.arms == 2
+        and len(set(zip(alpha, beta, strict=True))) == 1
+        and bool((plan.counts[:, :1] == plan.counts).all())
+    )
+
+
+@dataclass
+class _Rule:
+    """A policy in the form that kernels/forward.py reads."""
+
+    choice: Any
+    program: Any
+    tables: Any
+    fixed: bool  # whether the indices stay what they are
+
+
+def _rule(plan: Plan, horizon: int) -> _Rule:
+    from ..kernels import counts as pairs
+    from ..kernels import forward, machine, rows
+
+    by = plan.by_counts
+    assert isinstance(by, ByCounts)
+    kind = forward.BY_INDEX
+    gammas, corner = np.zeros((7, 2)), np.zeros((1, 1))
+    if by.table is not None:
+        kind = forward.BY_TABLE
+    elif by.cuts is not None:
+        kind = forward.BY_CUTS
+    elif by.posterior is not None:
+        kind = forward.BY_POSTERIOR
+        gammas, corner = _posterior_tables(*by.posterior, horizon)
+    nothing = np.zeros(horizon)
+    choice = forward.Choice(
+        kind,
+        nothing if by.rate is None else by.rate,
+        nothing if by.needed is None else by.needed,
+        np.zeros((1, 1)) if by.table is None else by.table,
+        np.zeros((1, 2), np.uint16) if by.cuts is None else by.cuts,
+        gammas,
+        corner,
+    )
+    columns = [tuple(column) for column in plan.counts.T.tolist()]
+    kinds = list(dict.fromkeys(columns))
+    which = np.array([kinds.index(column) for column in columns])
+    different = len(kinds)
+    if by.table is not None and by.which is not None:
+        which, different = by.which, by.table.shape[0]
+    count = math.comb(horizon + 2, 2)
+    statistics = np.zeros((different, 3, count))
+    for row, column in enumerate(kinds[:different]):
+        pairs.fill_statistics(np.array(column), statistics[row])
+    program = machine.load(by.program, plan.uses_s)
+    tables = pairs.Tables(
+        which,
+        statistics,
+        np.zeros((different, count)),
+        np.zeros((different, count)),
+        np.zeros((different, count)),
+        np.zeros((different, horizon + 1), np.bool_),
+        program.scalars.copy(),
+        np.zeros((4 + program.registers) * rows.STRIDE),
+    )
+    fixed = kind in (forward.BY_CUTS, forward.BY_POSTERIOR)
+    return _Rule(
+        choice, program, tables, fixed or (kind == forward.BY_INDEX and not program.varies)
+    )
+
+
+def _posterior_tables(a: float, b: float, horizon: int) -> tuple[Array, Array]:
+    """Logarithms of the Gamma function, and P(X1 > X2) for arms without a success."""
+    from scipy.special import gammaln
+
+    offsets = np.arange(horizon + 2)
+    gammas = np.zeros((7, horizon + 2))
+    for row, begin in enumerate((a, b, a + b, 2 * a, 2 * b, 2 * (a + b))):
+        gammas[row] = gammaln(begin + offsets)
+    gammas[6, :2] = a, b
+    n = np.arange(horizon + 1)
+    # The density of a draw at a boundary between the arms: from n2 to n2 + 1 failures of arm 2.
+    own = gammas[0, 0] + gammas[1, n] - gammas[2, n]
+    total = n[:, None] + n[None, :]
+    both = gammaln(2 * a) + gammaln(2 * b + total) - gammaln(2 * (a + b) + total)
+    rise = np.exp(both - own[:, None] - own[None, :]) / (b + n[None, :])
+    first = 0.5 + np.concatenate([[0.0], np.cumsum(rise[0, :-1])])  # n1 = 0
+    corner = (1.0 - first)[:, None] + np.concatenate(
+        [np.zeros((horizon + 1, 1)), np.cumsum(rise[:, :-1], axis=1)], axis=1
+    )
+    return gammas, np.clip(corner, 0.0, 1.0)
+
+
+class _Propagation:
+    """What the evaluations for two and for three arms have in common."""
+
+    def __init__(
+        self,
+        name: str,
+        plan: Plan,
+        prior: Prior,
+        horizon: int,
+        share: Callable[..., Any],
+    ) -> None:
+        from ..kernels import counts as pairs
+        from ..kernels import forward
+
+        self.kernel = forward
+        self.name = name
+        self.plan = plan
+        self.prior = prior
+        self.horizon = horizon
+        self.share = share
+        self.begin = prior.arms if plan.each_once else 0
+        self.pseudo_plays = float(plan.counts[0].sum())
+        self.alpha, self.beta = _base(prior)
+        self.chance = pairs.chances(self.alpha, self.beta, horizon)
+        self.rule = _rule(plan, horizon)
+        self.finite = True
+        if self.rule.fixed:
+            self.finite = self._set_tables(self.begin, horizon)
+        self.fault = np.zeros(5)
+
+    def _set_tables(self, m: int, most: int) -> bool:
+        finite: bool = self.kernel.set_tables(
+            m,
+            self.horizon,
+            self.pseudo_plays,
+            self.prior.arms,
+            self.rule.program,
+            self.rule.choice,
+            self.rule.tables,
+            most,
+        )
+        return finite
+
+    def _first_states(self) -> list[tuple[tuple[int, ...], float]]:
+        """The states before the first choice: successes of each arm, and their weight."""
+        if not self.begin:
+            return [((0,) * self.prior.arms, 1.0)]
+        return list(first_outcomes(self.chance))
+
+    def _means(self) -> Array:
+        """The mean reward of each arm by pair, pseudo-observations included; -1 if there is none."""
+        from ..kernels import counts as pairs
+
+        statistics = np.zeros((3, math.comb(self.horizon + 2, 2)))
+        means = np.empty((self.prior.arms, statistics.shape[1]))
+        for arm, counts in enumerate(self.plan.counts.T):
+            pairs.fill_statistics(np.ascontiguousarray(counts), statistics)
+            means[arm] = np.where(statistics[0] > 0.0, statistics[1], -1.0)
+        return means
+
+    def _refuse(self, fault: Array, m: int) -> NoReturn:
+        arm, n, s, value = fault[:4].tolist()
+        row = self.rule.tables.which[int(arm)]
+        position = math.comb(int(n) + 1, 2) + int(s)
+        plays, mean, spread = self.rule.tables.statistics[row, :, position].tolist()
+        raise IndexFault(
+            self.name,
+            (plays, mean, spread, self.pseudo_plays + m, value),
+            uses_s=self.rule.program.uses_s,
+        )
+
+
+class TwoArms(_Propagation):
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        from ..kernels import counts as pairs
+
+        self.parts = pairs.parts
+        self.mirror = mirrors(self.plan, self.prior)
+        self.offset, self.stride = pairs.layout(self.horizon, self.mirror)
+        self.weight = np.zeros(self.offset[-1])
+        count = math.comb(self.horizon + 2, 2)
+        self.slice = self.kernel.Slice(
+            self.weight,
+            np.full(count, self.kernel.MOST_PLAYS),
+            np.full(count, -1),
+            self.offset,
+            self.stride,
+            self.chance,
+            self.mirror,
+        )
+        n = 1 if self.begin else 0
+        for (s1, s2), weight in self._first_states():
+            self.weight[self.offset[n] + s1 * self.stride[n] + s2] = weight
+            self.slice.first[n + s1] = 0
+            self.slice.last[n + s1] = n
+        self.rooms = [np.zeros(self.kernel.ROOM) for _ in range(_PARTS)]
+        self.edges: list[tuple[Any, Any, Any]] = []
+        if self.horizon > LONG:
+            blocks = np.arange(len(self.offset) - 1)
+            size = int(((blocks + 3) * self.stride[blocks]).max())
+            rows = self.horizon + 2
+            self.edges = [
+                (np.zeros(size), np.full(rows, self.kernel.MOST_PLAYS), np.full(rows, -1))
+                for _ in range(_PARTS)
+            ]
+
+    def advance(self, first: int, last: int) -> None:
+        """From `first` plays to `last`."""
+        shared = max(first, _SHARED) if self.horizon > LONG else last
+        if first < shared:
+            status = self.kernel.run_two(
+                first,
+                min(shared, last),
+                self.horizon,
+                self.pseudo_plays,
+                self.slice,
+                self.rule.choice,
+                self.rule.program,
+                self.rule.tables,
+                self.finite,
+                self.rooms[0],
+                self.fault,
+            )
+            if status != self.kernel.DONE:
+                self._refuse(self.fault, int(self.fault[4]))
+        for m in range(shared, last):
+            self._shared_step(m)
+
+    def _shared_step(self, m: int) -> None:
+        finite = self.finite if self.rule.fixed else self._set_tables(m, m)
+        parts = self.parts(m, self.mirror, _PARTS)
+        faults = np.zeros((len(parts), 5))
+
+        def step(position: int) -> int:
+            status: int = self.kernel.step_two(
+                m,
+                *parts[position],
+                self.slice,
+                self.rule.choice,
+                self.rule.tables,
+                finite,
+                self.rooms[position],
+                *self.edges[position],
+                faults[position],
+            )
+            return status
+
+        for position, status in enumerate(list(self.share(step, range(len(parts))))):
+            if status != self.kernel.DONE:
+                self._refuse(faults[position], m)
+        for (_, high), edge in zip(parts[:-1], self.edges, strict=False):
+            self.kernel.join(high, self.slice, *edge)
+        self.kernel.fold(m + 1, self.slice)
+
+    def totals(self, m: int) -> tuple[float, Array]:
+        """Expected reward and plays of each arm after m plays."""
+        sums = np.zeros(4)
+        self.kernel.totals(m, self.slice, sums)
+        return float(sums[0]), sums[1:3].copy()
+
+    def recommended(self) -> float:
+        """The expected mean reward of the arm with the best mean after all plays."""
+        return float(self.kernel.recommended(self.horizon, self.slice, self._means()))
+
+    def plays_on(self, means: Array, m: int) -> Array:
+        """Expected plays of each arm on given problems, [problem, arm], after m plays."""
+        second = self._on_problems(means, m, lambda n1, n2: n2)
+        return np.stack([m - second, second], axis=1)
+
+    def recommended_on(self, means: Array) -> Array:
+        """How likely each arm has the best mean after all plays, on given problems."""
+        by_pair = self._means()
+
+        def second_is_better(n1: int, n2: int) -> Array:
+            x = by_pair[0, math.comb(n1 + 1, 2) :][: n1 + 1, None]
+            y = by_pair[1, math.comb(n2 + 1, 2) :][None, : n2 + 1]
+            slack = 1e-11 * np.abs(x)
+            return np.asarray(0.5 * (y >= x - slack) + 0.5 * (y > x + slack))
+
+        second = self._on_problems(means, self.horizon, second_is_better)
+        return np.stack([1.0 - second, second], axis=1)
+
+    def _on_problems(self, means: Array, m: int, of: Callable[[int, int], Any]) -> Array:
+        """The expectation after m plays, on each problem, of what belongs to arm 2.
+
+        of(n1, n2) is that, for each state [s1, s2]; with the arms exchanged it is of(n2, n1)
+        transposed.
+        """
+        found = np.empty(len(means))
+        with one_blas_thread:
+            for first in range(0, len(means), _PROBLEMS):
+                some = slice(first, first + _PROBLEMS)
+                found[some] = self._expect(means[some], m, of)
+        return found
+
+    def _expect(self, means: Array, m: int, of: Callable[[int, int], Any]) -> Array:
+        from scipy.special import betaln
+
+        # A mean of 0 or 1 leaves no state with a logarithm of zero in it any weight.
+        with np.errstate(divide="ignore"):
+            wins = np.maximum(np.log(means), -700.0)
+            losses = np.maximum(np.log1p(-means), -700.0)
+
+        def likelihood(arm: int, column: int, n: int) -> Array:
+            """How much more likely each number of successes is with these means than under the prior."""
+            s = np.arange(n + 1)
+            a, b = self.alpha[arm], self.beta[arm]
+            weight = betaln(a + s, b + n - s) - betaln(a, b)
+            ratio = np.outer(wins[:, column], s) + np.outer(losses[:, column], n - s) - weight
+            return np.asarray(np.exp(ratio))
+
+        total = np.zeros(len(means))
+        for n1 in range((m // 2 if self.mirror else m) + 1):
+            n2 = m - n1
+            begin = self.offset[n1]
+            block = self.weight[begin : begin + (n1 + 1) * self.stride[n1]]
+            block = block.reshape(n1 + 1, self.stride[n1])[:, : n2 + 1]
+            if not block.any():
+                continue
+            orders = [(0, 1)]
+            if self.mirror and n1 < n2:
+                orders.append((1, 0))
+            for one, two in orders:
+                value = of(n1, n2) if two == 1 else np.transpose(of(n2, n1))
+                reach = likelihood(0, one, n1) @ (block * value)
+                total += (reach * likelihood(1, two, n2)).sum(axis=1)
+        return total
+
+
+class ThreeArms(_Propagation):
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        from ..kernels import three_arms
+
+        self.three = three_arms
+        shape = (self.horizon + 2, self.horizon + 2)
+        self.offset, self.after_offset = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        size = self.three.offsets(self.horizon, self.offset)
+        self.weight, self.after = np.zeros(size), np.zeros(size)
+        self.three.offsets(self.begin, self.offset)
+        begin = self.offset[1, 1] if self.begin else 0
+        for position, (_, weight) in enumerate(self._first_states()):
+            self.weight[begin + position] = weight
+        self.room = np.zeros(self.three.ROOM)
+
+    def advance(self, first: int, last: int) -> None:
+        """From `first` plays to `last`."""
+        for m in range(first, last):
+            finite = self.finite if self.rule.fixed else self._set_tables(m, m)
+            size = self.three.offsets(m + 1, self.after_offset)
+            self.after[:size] = 0.0
+            status = self.three.step_forward(
+                m,
+                self.weight,
+                self.offset,
+                self.after,
+                self.after_offset,
+                self.chance,
+                self.rule.choice,
+                self.rule.tables,
+                finite,
+                self.room,
+                self.fault,
+            )
+            if status != self.kernel.DONE:
+                self._refuse(self.fault, m)
+            self.weight, self.after = self.after, self.weight
+            self.offset, self.after_offset = self.after_offset, self.offset
+
+    def totals(self, m: int) -> tuple[float, Array]:
+        """Expected reward and plays of each arm after m plays."""
+        sums = np.zeros(5)
+        self.three.totals(m, self.weight, self.offset, sums)
+        return float(sums[0]), sums[1:4].copy()
+
+    def recommended(self) -> float:
+        """The expected mean reward of the arm with the best mean after all plays."""
+        m = self.horizon
+        return float(
+            self.three.recommended(m, self.weight, self.offset, self.chance, self._means())
+        )

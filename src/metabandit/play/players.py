@@ -1,0 +1,301 @@
+"""From a policy to a player, and from a player's file or journal back to one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..data import read_data, write_data
+from ..errors import InputError
+from ..files import read_text
+from ..journal import Journal
+from ..policies.base import IndexPolicy, Policy
+from ..policies.file import FORMAT as POLICY_FORMAT
+from ..policies.file import Catalogued, Expression, Power, Solved
+from ..settings import check_horizon, check_whole
+from . import Arm, ArmName, Player, Rewards, Setting, read_arms
+from .player import FORMAT, VERSION
+
+if TYPE_CHECKING:
+    from ..priors import Prior
+
+# A journal with more operations than this is made short when it is opened.
+_LONG = 10_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class _State:
+    """What a player's file, or the first line of its journal, holds."""
+
+    format: Literal["metabandit player"]
+    version: Literal[1]
+    policy: Expression | Power | Catalogued | Solved
+    prior: str | None = None
+    name: str
+    seed: int
+    horizon: int | None
+    rewards: str | tuple[float | None, float | None]
+    selections: int
+    began: tuple[str | int, ...]
+    begin: tuple[float, float, float] | None
+    memory: dict[str, str | int | None] | None
+    arms: tuple[Arm, ...]
+
+    def __post_init__(self) -> None:
+        if all(arm.retired for arm in self.arms):
+            raise ValueError("arms: there is no arm to select")
+        if len({arm.name for arm in self.arms}) < len(self.arms):
+            raise ValueError("arms: a name is there twice")
+        check_player_seed(self.seed)
+        check_whole(self.selections, "selections", 0)
+        if self.horizon is not None:
+            check_horizon(self.horizon)
+        rewards = Rewards.read(self.rewards)
+        for arm in self.arms:
+            rewards.check_counts(arm.plays, arm.total, f"the arm {arm.name!r}")
+            if not arm.plays >= arm.rewarded >= 0 or arm.open < 0 or arm.spread < 0.0:
+                raise ValueError(
+                    f"the arm {arm.name!r} has {arm.plays} plays, {arm.rewarded} of them rewarded, "
+                    f"{arm.open} open and the spread {arm.spread}, which cannot be"
+                )
+            arm.follow()
+
+
+def check_player_seed(seed: object) -> int:
+    """A seed; all 64 bits, as the seeds of single episodes have (noise.episode_seed)."""
+    return check_whole(seed, "the seed", 0, most=2**64 - 1)
+
+
+def _read_prior(prior: str | Prior | None, arms: int) -> Prior | None:
+    if prior is None:
+        return None
+    from ..priors import check_prior
+    from ..priors import prior as read
+
+    known = read(prior, arms=arms) if isinstance(prior, str) else check_prior(prior)
+    if known.arms != arms:
+        raise InputError(f"the prior {known} is for {known.arms} arms, but there are {arms}")
+    return known
+
+
+def _rewards(policy: Policy, prior: Prior | None) -> Rewards:
+    """What rewards the policy is for, as far as anything says so."""
+    origin = policy.learned
+    if prior is not None:
+        family = prior.family
+        return Rewards(*family.support, binary=family.binary)
+    if origin is not None and origin.support is not None:
+        return replace(Rewards.read(origin.support), binary=origin.family == "bernoulli")
+    return Rewards(binary=policy.binary)
+
+
+def make_player(
+    policy: Policy,
+    arms: int | Iterable[ArmName],
+    *,
+    seed: int,
+    horizon: int | None,
+    prior: str | Prior | None,
+    rewards: object,
+    journal: str | Path | None,
+) -> Player:
+    """See `Policy.player`."""
+    names = read_arms(arms)
+    known = _read_prior(prior, len(names))
+    if horizon is not None:
+        horizon = check_horizon(horizon)
+    elif policy.learned is not None:
+        horizon = policy.learned.horizon
+    setting = Setting(
+        names,
+        _rewards(policy, known) if rewards is None else Rewards.read(rewards),
+        horizon,
+        known,
+    )
+    policy, counts = _begin(policy, setting)
+    rule = policy.rule(setting)
+    rule.check(names)
+    player = Player(
+        rule,
+        [Arm.begin(name, numbers) for name, numbers in zip(names, counts, strict=True)],
+        seed=check_player_seed(seed),
+        horizon=horizon,
+        rewards=setting.rewards,
+        begin=counts[0] if len(set(counts)) == 1 else None,
+        policy=_describe(policy, known),
+        name=policy.name,
+    )
+    if journal is None:
+        return player
+    return _go_on(_journal_path(journal), player)
+
+
+def _begin(policy: Policy, setting: Setting) -> tuple[Policy, list[tuple[float, float, float]]]:
+    """The policy with the numbers of its start, and the pseudo-observations of each arm."""
+    arms = len(setting.arms)
+    if not isinstance(policy, IndexPolicy) or policy.start.each_once:
+        return policy, [(0.0, 0.0, 0.0)] * arms
+    start = policy.start
+    if start.plays is None and setting.prior is None:
+        raise InputError(
+            f"{policy.name} begins with the pseudo-observations of a prior: give prior=, or the "
+            f"numbers, as in prior-counts:plays=2,sum=1"
+        )
+    if start.plays is None and setting.prior is not None:
+        start = start.resolve(setting.prior)
+    start = start.complete(binary=setting.rewards.binary)
+    counts = start.for_arms(arms)
+    for plays, total, squares in counts:
+        setting.rewards.check_counts(plays, total, f"the start {start}")
+        if squares < total * total / plays * (1.0 - 1e-9):
+            raise InputError(
+                f"squares of the start must be at least sum^2 / plays = {total * total / plays:g}, "
+                f"not {squares:g}"
+            )
+    changed = policy.with_parameters(policy.parameters, start)
+    changed.learned = policy.learned
+    return changed, counts
+
+
+def _describe(policy: Policy, prior: Prior | None) -> dict[str, Any] | None:
+    content = policy.content()
+    if content is None:
+        return None
+    text = None
+    if policy.reads_prior and prior is not None:
+        from ..priors import Bernoulli, BetaRewards
+
+        # For others these policies take means that are uniform, as without a prior.
+        text = str(prior) if type(prior) in (Bernoulli, BetaRewards) else None
+    return {"policy": write_data(content), "prior": text}
+
+
+# Files -----------------------------------------------------------------------------------------
+
+
+def load_player(path: str | Path) -> Player:
+    """A player as `save` wrote it (.json), or as its journal says (.jsonl), which it goes on with.
+
+    It makes the same choices as one that was never stopped.
+    """
+    if not isinstance(path, (str, Path)):
+        raise InputError(f"a player's file is named by a text or a Path, not {path!r}")
+    path = Path(path)
+    if path.suffix == ".jsonl":
+        if not _has_content(path):
+            raise InputError(f"the journal {path} does not exist, or is empty")
+        return _go_on(path, None)
+    content = read_text(path)
+    try:
+        value = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is damaged, or no player's file: {error}") from None
+    return restore_player(value, path)
+
+
+def restore_player(value: Any, path: str | Path) -> Player:
+    """The player that `to_dict` described; errors name the path."""
+    if not isinstance(value, dict) or value.get("format") != FORMAT:
+        hint = ""
+        if isinstance(value, dict) and value.get("format") == POLICY_FORMAT:
+            hint = ", but a policy: load reads it"
+        raise InputError(f'{path} is no player\'s file{hint}: it has no "format": "{FORMAT}"')
+    if value.get("version") != VERSION:
+        raise InputError(
+            f"{path} has version {value.get('version')!r}; this metabandit reads version {VERSION}. "
+            f"Update metabandit"
+        )
+    try:
+        state = read_data(_State, value)
+        names = tuple(arm.name for arm in state.arms)
+        prior = _read_prior(state.prior, len(state.began))
+        setting = Setting(names, Rewards.read(state.rewards), state.horizon, prior)
+        rule = state.policy.policy(state.name).rule(replace(setting, arms=state.began))
+        if rule.memory is not None:
+            if state.memory is None or set(state.memory) != set(rule.memory):
+                raise ValueError(f"memory: must have {', '.join(rule.memory)}")
+            rule.memory = state.memory
+        return Player(
+            rule,
+            state.arms,
+            seed=state.seed,
+            horizon=state.horizon,
+            rewards=setting.rewards,
+            begin=state.begin,
+            policy={"policy": write_data(state.policy), "prior": state.prior},
+            name=state.name,
+            selections=state.selections,
+            began=state.began,
+        )
+    except (ValueError, KeyError) as error:
+        raise InputError(f"{path} is damaged: {error}") from None
+
+
+def _journal_path(path: object) -> Path:
+    if not isinstance(path, (str, Path)) or Path(path).suffix != ".jsonl":
+        raise InputError(f"a journal is a file that ends in .jsonl, not {path!r}")
+    if not Path(path).parent.is_dir():
+        raise InputError(f"the folder of the journal {path} does not exist; make it first")
+    return Path(path)
+
+
+def _has_content(path: Path) -> bool:
+    try:
+        return path.stat().st_size > 0
+    except OSError:
+        return False
+
+
+# What must be the same if a journal is gone on with.
+_SAME = {
+    "policy": "another policy",
+    "prior": "another prior",
+    "seed": "another seed",
+    "horizon": "another horizon",
+    "rewards": "other rewards",
+    "began": "other arms",
+}
+
+
+def _go_on(path: Path, fresh: Player | None) -> Player:
+    """The player of a journal; `fresh` is one that it must be the continuation of."""
+    if fresh is not None:
+        fresh.to_dict()  # refused before there is a file
+    journal = Journal(path)
+    try:
+        try:
+            values = journal.read()
+        except ValueError as error:
+            raise InputError(f"{path} is damaged, or no journal of a player: {error}") from None
+        if not values:
+            # There is none yet, or not even its first line was finished: nothing was ever counted.
+            if fresh is None:
+                raise InputError(f"the journal {path} has no whole line; begin it anew")
+            journal.append(fresh.to_dict())
+            fresh.attach(journal, [])
+            return fresh
+        state, *operations = values
+        player = restore_player(state, path)
+        if fresh is not None:
+            wanted = json.loads(json.dumps(fresh.to_dict()))
+            for kept in (state, wanted):
+                kept["policy"].pop("file", None)  # where a table is does not matter
+            for key, what in _SAME.items():
+                if state.get(key) != wanted[key]:
+                    raise InputError(
+                        f"the journal {path} was begun with {what}: {state.get(key)}, not "
+                        f"{wanted[key]}; go on with load_player, or choose another file"
+                    )
+        player.attach(journal, operations)
+        if len(operations) > _LONG:
+            # Where it cannot be, as on a full disk, it stays long.
+            with suppress(InputError):
+                player.compact()
+        return player
+    except BaseException:
+        journal.close()
+        raise

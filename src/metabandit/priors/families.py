@@ -1,0 +1,118 @@
+"""Reward families: the kinds of distribution that an arm's rewards can have.
+
+To add one, make a `Family` from its quantile function and its mean; docs/extending.md shows how.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError
+
+Array = npt.NDArray[np.float64]
+
+
+@contextmanager
+def compiling(what: str) -> Iterator[None]:
+    """Turn numba's error about a person's own function into one that names the function."""
+    from numba.core.errors import NumbaError
+
+    try:
+        yield
+    except NumbaError as error:
+        raise InputError(
+            f"{what} cannot be compiled; numba supports numbers, arrays, math and numpy "
+            f"functions, loops and conditions. It says:\n{error}"
+        ) from None
+
+
+@dataclass(frozen=True)
+class Family:
+    """A kind of reward distribution.
+
+    name: what messages call it
+    parameters: the names of an arm's parameters
+    quantile: quantile(u, first, second, ...) for one uniform number u in (0, 1), with one or two
+        parameters; with more, quantile(u, parameters). It is compiled with numba, once a process
+    mean: the expected reward, from an array whose last axis holds the parameters
+    support: the smallest and the largest reward
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    quantile: Callable[..., float] | None = field(repr=False)
+    mean: Callable[[Array], Array] = field(repr=False)
+    support: tuple[float, float] = (0.0, 1.0)
+
+    @property
+    def binary(self) -> bool:
+        """Whether every reward is 0 or 1."""
+        # Not `is`: a copy of a prior, or one that was pickled, has a family of its own.
+        return self == BERNOULLI
+
+    @property
+    def in_unit_interval(self) -> bool:
+        """Whether every reward lies in [0, 1]."""
+        return self.support[0] >= 0.0 and self.support[1] <= 1.0
+
+    def draw_kernel(self) -> Any:
+        """The compiled function that draws rewards (kernels.jit.DRAW)."""
+        from ..kernels import rewards
+
+        if self.quantile is None:
+            return getattr(rewards, self.name.replace("-", "_"))()
+        if self not in _COMPILED:
+            with compiling(f"the quantile of the family {self.name}"):
+                _COMPILED[self] = rewards.compile_quantile(self.quantile, len(self.parameters))
+        return _COMPILED[self]
+
+    def rewards(self, uniform: Array, parameters: Array) -> Array:
+        """The rewards of an arm at uniform numbers between 0 and 1."""
+        from ..kernels import rewards
+
+        drawn = np.empty(len(uniform), np.float32)
+        each = np.repeat(parameters.astype(np.float32)[:, None], len(uniform), axis=1)
+        rewards.call(self.draw_kernel(), uniform.astype(np.float32), each, drawn)
+        return drawn.astype(np.float64)
+
+
+_COMPILED: dict[Family, Any] = {}
+
+
+def _first(parameters: Array) -> Array:
+    return parameters[..., 0]
+
+
+def _beta_mean(parameters: Array) -> Array:
+    return parameters[..., 0] / (parameters[..., 0] + parameters[..., 1])
+
+
+def _normal_density(z: Array) -> Array:
+    return np.asarray(np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi))
+
+
+def _truncated_mean(parameters: Array) -> Array:
+    mean, deviation, _, inside, low, high = np.moveaxis(parameters, -1, 0)
+    safe = np.maximum(deviation, 1e-12)
+    difference = _normal_density((low - mean) / safe) - _normal_density((high - mean) / safe)
+    clipped: Array = np.clip(mean + deviation * difference / inside, low, high)
+    return clipped
+
+
+# The built-in families' quantiles are in kernels/rewards.py, compiled to disk.
+BERNOULLI = Family("bernoulli", ("p",), None, _first)
+GAUSSIAN = Family("gaussian", ("mean", "deviation"), None, _first, (-math.inf, math.inf))
+BETA = Family("beta", ("a", "b"), None, _beta_mean)
+
+
+def truncated_gaussian_family(low: float, high: float) -> Family:
+    """The family of Gaussian rewards restricted to [low, high]."""
+    names = ("mean", "deviation", "under", "inside", "low", "high")
+    return Family("truncated-gaussian", names, None, _truncated_mean, (low, high))

@@ -1,0 +1,1 @@
+"""Published experiments, each a package that uses metabandit as any other study would."""

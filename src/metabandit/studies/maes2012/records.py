@@ -1,0 +1,128 @@
+"""The records of a reproduction: one line of JSON for each piece of work that is done.
+
+A line has the piece's id, kind and settings, the seed, the versions, how long it took, and the result.
+Reports read these lines and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ...errors import InputError
+from ...journal import Journal, read_lines
+
+FORMAT = "metabandit reproduction"
+VERSION = 1
+_KEYS = {"id", "kind", "settings", "threads", "versions", "seconds", "result"}
+
+
+def is_reproduction(header: Any) -> bool:
+    """Whether a file that begins with this value holds a reproduction's records."""
+    return isinstance(header, dict) and header.get("format") == FORMAT
+
+
+class Records(Mapping[str, dict[str, Any]]):
+    """The records of a reproduction by the id of their piece."""
+
+    def __init__(self, scale: str, seed: int) -> None:
+        self.scale = scale
+        self.seed = seed
+        self.lines: dict[str, dict[str, Any]] = {}
+        self.journal: Journal | None = None
+
+    def __getitem__(self, key: str) -> dict[str, Any]:
+        return self.lines[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.lines)
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def result(self, key: str) -> dict[str, Any]:
+        """The result of a piece."""
+        result: dict[str, Any] = self.lines[key]["result"]
+        return result
+
+    def add(self, record: dict[str, Any]) -> None:
+        """Keep a record, on disk before anything else happens."""
+        self.lines[record["id"]] = record
+        if self.journal is not None:
+            self.journal.append(record)
+
+    def sort(self, order: Sequence[str]) -> None:
+        """In this order; the file keeps that in which pieces were done."""
+        place = {name: number for number, name in enumerate(order)}
+        names = sorted(self.lines, key=lambda name: place.get(name, len(place)))
+        self.lines = {name: self.lines[name] for name in names}
+
+    def close(self) -> None:
+        if self.journal is not None:
+            self.journal.close()
+            self.journal = None
+
+    @classmethod
+    def open(cls, path: Path, scale: str, seed: int) -> Records:
+        """The records of a run that begins, or goes on, with these settings."""
+        records = cls(scale, seed)
+        records.journal = Journal(path)
+        try:
+            records._begin(records.journal)
+        except BaseException:
+            records.close()
+            raise
+        return records
+
+    def _begin(self, journal: Journal) -> None:
+        try:
+            values = journal.read()
+        except ValueError as error:
+            raise _damaged(journal.path, str(error)) from None
+        if not values:
+            journal.clear()
+            header = {"format": FORMAT, "version": VERSION, "scale": self.scale, "seed": self.seed}
+            journal.append(header)
+            return
+        self._load(values, journal.path)
+        for key, value in (("scale", self.scale), ("seed", self.seed)):
+            if values[0].get(key) != value:
+                raise InputError(
+                    f"{journal.path} is of another run: its {key} is {values[0].get(key)!r}, not "
+                    f"{value!r}; choose another folder (--out)"
+                )
+
+    @classmethod
+    def read(cls, path: Path) -> Records:
+        """The records of a file, to be looked at."""
+        try:
+            values = read_lines(path)
+        except OSError as error:
+            raise InputError(f"the records {path} cannot be read: {error.strerror}") from None
+        except ValueError as error:
+            raise _damaged(path, str(error)) from None
+        if not values or not is_reproduction(values[0]):
+            raise InputError(f"{path} does not hold the records of a reproduction")
+        records = cls(str(values[0].get("scale")), values[0].get("seed", 0))
+        records._load(values, path)
+        return records
+
+    def _load(self, values: list[Any], path: Path) -> None:
+        if not is_reproduction(values[0]):
+            raise InputError(
+                f"{path} does not hold the records of a reproduction; choose another folder (--out)"
+            )
+        if values[0].get("version") != VERSION:
+            raise InputError(f"{path} has version {values[0].get('version')!r}, not {VERSION}")
+        for number, record in enumerate(values[1:], 2):
+            if not isinstance(record, dict) or not _KEYS <= record.keys():
+                raise _damaged(path, f"line {number} is no record")
+            self.lines[record["id"]] = record
+
+
+def _damaged(path: Path, why: str) -> InputError:
+    return InputError(
+        f"the records {path} are damaged: {why}; delete that line, and its piece is done again, or choose "
+        f"another folder (--out)"
+    )
