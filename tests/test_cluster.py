@@ -19,8 +19,7 @@ import pytest
 import metabandit as mb
 from metabandit.cli.workers import go_on
 from metabandit.studies.maes2012.reproduce import RECORDS
-
-from .sites import Site, exports, figures, until
+from tests.sites import Site, exports, figures, until
 
 COMMAND = [sys.executable, "-m", "metabandit"]
 EVALUATE = (

@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 import metabandit as mb
-
-from . import naive
+from tests import naive
 
 TWO = mb.Bernoulli(arms=2)
 WHY = "the adapters' libraries are in the extra dev"

@@ -12,8 +12,7 @@ from metabandit.bayes.gittins import gittins_table
 from metabandit.engine.simulated import Simulation
 from metabandit.policies import CATALOGUE
 from metabandit.policies.power import power_tree, weight_names
-
-from . import naive
+from tests import naive
 
 PRIORS = {
     "bernoulli": mb.Bernoulli(arms=2),

@@ -21,8 +21,7 @@ from metabandit.language import length, parse, text
 from metabandit.language.compile import compile_expression
 from metabandit.policies import Start
 from metabandit.workers import Crew
-
-from . import naive
+from tests import naive
 
 TWO = mb.Bernoulli(arms=2)
 SMALL = mb.Grammar(

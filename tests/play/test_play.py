@@ -23,9 +23,8 @@ import metabandit as mb
 from metabandit import journal as lines
 from metabandit.policies import CATALOGUE
 from metabandit.policies.power import power_tree, weight_names
-
-from . import naive
-from .test_simulate import naive_choice
+from tests import naive
+from tests.kernels.test_simulator import naive_choice
 
 TWO = mb.Bernoulli(arms=2)
 

@@ -19,9 +19,8 @@ from metabandit.learning.optimizers.base import Task, make_optimizer
 from metabandit.learning.spaces import make_space
 from metabandit.policies.power import feature, matters, power_tree, powers, weight_names
 from metabandit.workers import Crew
-
-from . import naive
-from .test_expressions import listed
+from tests import naive
+from tests.language.test_text import listed
 
 TWO = mb.Bernoulli(arms=2)
 

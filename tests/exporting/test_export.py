@@ -16,10 +16,9 @@ from metabandit.language.operators import OPERATORS
 from metabandit.language.values import evaluate_tree
 from metabandit.policies import CATALOGUE, IndexPolicy
 from metabandit.policies.power import power_tree, weight_names
-
-from . import exported
-from .test_expressions import DIGITS, listed, trees
-from .test_machine import Slow, run_machine
+from tests import exported
+from tests.kernels.test_machine import Slow, run_machine
+from tests.language.test_text import DIGITS, listed, trees
 
 PROGRAMS = ("python", "javascript", "c")
 HORIZON = 30_000

@@ -25,7 +25,7 @@ from metabandit.studies.maes2012.plan import candidates, pieces
 from metabandit.studies.maes2012.records import Records
 from metabandit.studies.maes2012.report import reproduction_report
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 RECORDS = ROOT / "docs" / "reproduction" / "records.jsonl"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 

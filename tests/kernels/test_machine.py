@@ -16,8 +16,7 @@ from metabandit.kernels import machine, opcodes, special
 from metabandit.language import Constant, Name, parse, text
 from metabandit.language.compile import compile_expression
 from metabandit.language.values import evaluate_tree
-
-from .test_expressions import DIGITS, listed, trees
+from tests.language.test_text import DIGITS, listed, trees
 
 f32 = np.float32
 

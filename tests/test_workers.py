@@ -24,8 +24,7 @@ from metabandit.formulas import searcher
 from metabandit.formulas.strategies import Halving
 from metabandit.kernels import batch
 from metabandit.workers import Crew, Piece, split
-
-from .sites import Site, figures
+from tests.sites import Site, figures
 
 TWO = mb.Bernoulli(arms=2)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import metabandit as mb
+from metabandit.engine import simulated
 
 PRIOR = mb.Bernoulli(arms=3)
 PAIR = ["ucb1", "r + 3/(n + 2)"]
@@ -118,7 +119,7 @@ def test_table_is_sorted_and_names_everything(result):
 def test_many_problems_keep_sums_only(monkeypatch):
 
     kept = mb.evaluate(PAIR, PRIOR, 10, episodes=20_000)
-    monkeypatch.setattr(montecarlo, "_MOST_KEPT", 1000)
+    monkeypatch.setattr(simulated, "_MOST_KEPT", 1000)
     sums = mb.evaluate(PAIR, PRIOR, 10, episodes=20_000)
     assert sums[0].problem_regret is None
     assert sums.to_dict() == kept.to_dict()

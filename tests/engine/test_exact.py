@@ -19,11 +19,10 @@ from metabandit.bayes.gittins import gittins_table
 from metabandit.engine import exact
 from metabandit.engine import states as propagation
 from metabandit.language import parse
+from tests import naive
+from tests.studies.test_table1 import EXACT
 
-from . import naive
-from .test_table1 import EXACT
-
-REFERENCE = Path(__file__).parent / "reference"
+REFERENCE = Path(__file__).parents[1] / "reference"
 # Whole numbers and halves, so that fractions are exact; one prior is the same for all arms.
 PRIORS = {
     2: [((1, 1), (1, 1)), ((3, 1), (2, 1)), ((0.5, 2.5), (1.5, 1))],

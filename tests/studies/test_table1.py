@@ -10,7 +10,7 @@ import pytest
 import metabandit as mb
 from metabandit.studies.maes2012.paper import NOTES, PRIORS, table1
 
-REFERENCE = Path(__file__).parent / "reference"
+REFERENCE = Path(__file__).parents[1] / "reference"
 
 EXACT = {
     "UCB1 C=2": "ucb1:C=2",

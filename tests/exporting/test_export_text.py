@@ -14,10 +14,9 @@ import metabandit as mb
 from metabandit.exporting import TARGETS
 from metabandit.policies import IndexPolicy
 from metabandit.policies.file import FORMAT, VERSION
-
-from . import exported
-from .test_cli import answer, run
-from .test_export import EACH, HORIZON, POLICIES, PROGRAMS, STARTS, catalogue, power
+from tests import exported
+from tests.cli.test_cli import answer, run
+from tests.exporting.test_export import EACH, HORIZON, POLICIES, PROGRAMS, STARTS, catalogue, power
 
 
 def test_python_is_as_ruff_has_it(tmp_path):
@@ -223,7 +222,7 @@ def test_a_pipe_gets_what_it_reads(tmp_path):
 
 
 def test_the_outputs_in_the_docs_are_real():
-    page = (Path(__file__).parent.parent / "docs" / "export.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "export.md").read_text("utf-8")
     shown = re.findall(r"```sh\nmetabandit export ([^\n]*)\n```\n\n```\w+\n(.*?)```", page, re.S)
     assert {to for to in TARGETS if any(f"--to {to}" in command for command, _ in shown)} >= {
         "python",
