@@ -1,4 +1,4 @@
-"""Work in pieces: how it is cut, and the same figures whoever does it."""
+"""Work in jobs: how it is cut, and the same figures whoever does it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metabandit as mb
-from metabandit import workers as crew
+from metabandit import workers
 from metabandit.engine import population, simulated
 from metabandit.errors import IndexFault
 from metabandit.formulas import searcher
 from metabandit.formulas.strategies import Halving
 from metabandit.kernels import batch
-from metabandit.workers import Crew, Piece, split
+from metabandit.workers import Job, Workers, split
 from tests.sites import Site, figures
 
 TWO = mb.Bernoulli(arms=2)
@@ -81,39 +81,39 @@ def test_pieces_take_seconds_and_are_sized_by_what_others_took():
         slots = 10
 
     with Slots(1) as pool:
-        many = Crew(1, pool)
+        many = Workers(1, pool)
         assert not many.worth(0.01, "play")
         assert many.count(1000.0, "play") == 500  # of two seconds
         assert many.count(30.0, "play") == 30  # three for each
         assert many.count(0.5, "play") == 5  # of a tenth of a second
-        many.note("play", Piece((), seconds=1.0), 10.0)  # ten times slower than was thought
+        many.record("play", Job((), seconds=1.0), 10.0)  # ten times slower than was thought
         assert many.count(100.0, "play") == 500
         assert many.worth(0.03, "play")
         assert many.count(1000.0, "other") == 500
-    assert not Crew(1).worth(1e9, "play")
+    assert not Workers(1).worth(1e9, "play")
 
 
 def test_chunks_are_sized_once_it_is_known_what_they_take():
     chunks = [(number, number + 1) for number in range(1000)]
 
-    def sizes(pieces):
-        return [len(piece.arguments[0]) for piece in pieces]
+    def sizes(jobs):
+        return [len(job.arguments[0]) for job in jobs]
 
     with ThreadPoolExecutor(2) as pool:
-        slow = Crew(1, pool)
-        pieces = simulated._pieces(chunks, 0.1, slow)
-        assert sizes(islice(pieces, 16)) == [1] * 16
-        slow.note("chunks", Piece((), seconds=0.1), 1.0)  # ten times what was thought
-        rest = list(pieces)
+        slow = Workers(1, pool)
+        jobs = simulated._jobs(chunks, 0.1, slow)
+        assert sizes(islice(jobs, 16)) == [1] * 16
+        slow.record("chunks", Job((), seconds=0.1), 1.0)  # ten times what was thought
+        rest = list(jobs)
         assert sizes(rest[:100]) == [2] * 100  # two seconds
         assert sizes(rest[-6:]) == [1] * 6
         assert sum(sizes(rest)) == 984
-        fast = Crew(1, pool)
-        fast.note("chunks", Piece((), seconds=0.1), 0.001)
-        found = list(simulated._pieces(chunks, 0.1, fast))
-        assert [chunk for piece in found for chunk in piece.arguments[0]] == chunks
+        fast = Workers(1, pool)
+        fast.record("chunks", Job((), seconds=0.1), 0.001)
+        found = list(simulated._jobs(chunks, 0.1, fast))
+        assert [chunk for job in found for chunk in job.arguments[0]] == chunks
         assert sizes(found)[0] == 167  # three for each
-        assert sum(piece.seconds for piece in found) == pytest.approx(100.0)
+        assert sum(job.seconds for job in found) == pytest.approx(100.0)
 
 
 def test_some_of_the_programs_are_those_of_the_others():
@@ -135,10 +135,10 @@ def test_faults_come_back_whole():
 
 
 def test_another_version_is_refused():
-    other = {**crew.stamp(), "metabandit": "9.9 (12345678)"}
+    other = {**workers.stamp(), "metabandit": "9.9 (12345678)"}
     with pytest.raises(mb.WorkerError, match=r"worker on .* has metabandit .* instead of 9\.9"):
-        crew.perform(other, b"", "play", b"")
-    crew.compare(crew.stamp(), crew.stamp(), "it")
+        workers.perform(other, b"", "play", b"")
+    workers.compare(workers.stamp(), workers.stamp(), "it")
 
 
 def test_what_is_no_executor_is_refused():
@@ -244,10 +244,10 @@ def executor(request):
 
 @pytest.fixture
 def small(monkeypatch):
-    """Everything is handed out, in many pieces."""
-    monkeypatch.setattr(crew, "_WORTH", 0.0)
-    monkeypatch.setattr(crew, "_SHORTEST", 1e-9)
-    monkeypatch.setattr(crew, "_LONGEST", 0.05)
+    """Everything is handed out, in many jobs."""
+    monkeypatch.setattr(workers, "_WORTH", 0.0)
+    monkeypatch.setattr(workers, "_SHORTEST", 1e-9)
+    monkeypatch.setattr(workers, "_LONGEST", 0.05)
 
 
 # What work gives in one process; it is done once for all executors.

@@ -1,9 +1,9 @@
 """Who does the work: the threads of this process or, through an executor, other processes.
 
-Work for others is cut into pieces. A piece names a tool (a class with its settings), a method of it and
+Work for others is cut into jobs. A job names a tool (a class with its settings), a method of it and
 the arguments: programs and seeds, not samples. A process makes the tool once and keeps it, with all that
-was compiled for it. What a piece gives depends on nothing else, so results are the same wherever, and
-in whatever order, pieces are done.
+was compiled for it. What a job gives depends on nothing else, so results are the same wherever, and
+in whatever order, jobs are done.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .errors import InputError, WorkerError
 from .interrupts import interrupts_later
 from .settings import check_threads
 
-# How long a piece should take, in seconds: short ones only where the work would not be shared evenly
+# How long a job should take, in seconds: short ones only where the work would not be shared evenly
 # else, so many for each that works. What takes less in all is not handed out.
 _LONGEST = 2.0
 _SHORTEST = 0.1
@@ -33,7 +33,7 @@ _EACH = 3
 _WORTH = 0.1
 # Pieces that are handed out ahead of the one that is waited for, for each that works.
 _AHEAD = 8
-# What goes with every piece, in bytes.
+# What goes with every job, in bytes.
 _MOST_PACKED = 8_000_000
 # Policies whose tables are larger, in bytes, are not sent.
 _MOST_SENT = 1_000_000
@@ -116,7 +116,7 @@ def _make(tool: bytes) -> Any:
 def perform(
     wanted: dict[str, str], tool: bytes, method: str, arguments: bytes
 ) -> tuple[Any, float]:
-    """Do a piece of work in the process of a worker: its result, and the seconds it took."""
+    """Run a job in the process of a worker: its result, and the seconds it took."""
     compare(wanted, stamp(), f"a worker on {platform.node()}")
     made, given = _make(tool), _unpack(arguments)
     begun = time.perf_counter()
@@ -125,7 +125,7 @@ def perform(
 
 
 @dataclass(frozen=True)
-class Piece:
+class Job:
     """Arguments for a method, and how many seconds it takes a core, as far as one can tell."""
 
     arguments: tuple[Any, ...]
@@ -133,18 +133,18 @@ class Piece:
 
 
 @dataclass
-class Crew:
+class Workers:
     """Threads of this process, and the executor that reaches others, if there is one."""
 
     threads: int
     executor: Executor | None = None
-    # By method: seconds that pieces took, and what they were thought to take.
+    # By method: seconds that jobs took, and what they were thought to take.
     _pace: dict[str, tuple[float, float]] = field(default_factory=dict)
     _packed: deque[tuple[Any, bytes]] = field(default_factory=lambda: deque(maxlen=4))
 
     @property
     def slots(self) -> int:
-        """How many pieces are worked on at once."""
+        """How many jobs are worked on at once."""
         executor = self.executor
         if executor is None:
             return self.threads
@@ -157,9 +157,9 @@ class Crew:
             return max(1, sum(int(number) for number in client.nthreads().values()))
         return 8
 
-    def sending(self, size: int) -> Crew:
+    def able_to_send(self, size: int) -> Workers:
         """Who works with policies whose tables have so many bytes: this process alone if that is too much."""
-        return self if size <= _MOST_SENT else Crew(self.threads)
+        return self if size <= _MOST_SENT else Workers(self.threads)
 
     def worth(self, seconds: float, method: str) -> bool:
         """Whether work that takes a core so many seconds is handed out."""
@@ -175,21 +175,21 @@ class Crew:
         return seconds * taken / max(thought, 1e-9)
 
     def count(self, seconds: float, method: str) -> int:
-        """Into how many pieces work is cut that takes a core so many seconds."""
+        """Into how many jobs work is cut that takes a core so many seconds."""
         likely = self._likely(seconds, method)
         size = min(max(likely / (_EACH * self.slots), _SHORTEST), _LONGEST)
         return max(1, math.ceil(likely / size))
 
     def cut(self, items: int, seconds: float, method: str) -> list[tuple[int, int]]:
-        """0, ..., items - 1 in runs, one for each piece of the work."""
+        """0, ..., items - 1 in runs, one for each job of the work."""
         return split(items, self.count(seconds, method))
 
-    def ask(self, tool: Callable[[], Any], method: str, piece: Piece) -> Asked:
-        """Hand out a piece.
+    def submit(self, tool: Callable[[], Any], method: str, job: Job) -> Pending:
+        """Hand out a job.
 
         tool: makes what has the method; the same object for all calls that a process should make one for
         """
-        packed, arguments = self._pack_tool(tool), _pack(piece.arguments, "work")
+        packed, arguments = self._pack_tool(tool), _pack(job.arguments, "work")
         assert self.executor is not None
         try:
             with interrupts_later():
@@ -198,27 +198,27 @@ class Crew:
             raise
         except RuntimeError as error:  # BrokenExecutor is one
             raise WorkerError(f"the executor takes no more work: {error}") from error
-        return Asked(self, method, piece, future)
+        return Pending(self, method, job, future)
 
-    def do(self, tool: Callable[[], Any], method: str, pieces: Iterable[Piece]) -> Iterator[Any]:
-        """Hand out pieces; their results in the order of the pieces.
+    def run(self, tool: Callable[[], Any], method: str, jobs: Iterable[Job]) -> Iterator[Any]:
+        """Hand out jobs; their results in the order of the jobs.
 
-        pieces: of an iterator, some are taken as others are done
+        jobs: of an iterator, some are taken as others are done
         """
-        asked: deque[Asked] = deque()
+        pending: deque[Pending] = deque()
         try:
-            waiting = iter(pieces)
+            waiting = iter(jobs)
             # Not all at once: each carries what its tool is made of.
-            for piece in islice(waiting, _AHEAD * self.slots):
-                asked.append(self.ask(tool, method, piece))
-            while asked:
-                yield asked[0].result()
+            for job in islice(waiting, _AHEAD * self.slots):
+                pending.append(self.submit(tool, method, job))
+            while pending:
+                yield pending[0].result()
                 # Only now, so that what nobody waited for is cancelled in the end.
-                asked.popleft()
-                for piece in islice(waiting, max(_AHEAD * self.slots - len(asked), 1)):
-                    asked.append(self.ask(tool, method, piece))
+                pending.popleft()
+                for job in islice(waiting, max(_AHEAD * self.slots - len(pending), 1)):
+                    pending.append(self.submit(tool, method, job))
         finally:
-            for item in asked:
+            for item in pending:
                 item.cancel()
 
     def _pack_tool(self, tool: Callable[[], Any]) -> bytes:
@@ -235,20 +235,20 @@ class Crew:
         self._packed.append((tool, packed))
         return packed
 
-    def note(self, method: str, piece: Piece, seconds: float) -> None:
-        """A piece is done: what comes is sized by what it took."""
+    def record(self, method: str, job: Job, seconds: float) -> None:
+        """A job is done: what comes is sized by what it took."""
         taken, thought = self._pace.get(method, (0.0, 0.0))
         # What was long ago counts less and less.
-        self._pace[method] = 0.9 * taken + seconds, 0.9 * thought + piece.seconds
+        self._pace[method] = 0.9 * taken + seconds, 0.9 * thought + job.seconds
 
 
 @dataclass
-class Asked:
-    """A piece that was handed out."""
+class Pending:
+    """A job that was handed out."""
 
-    crew: Crew
+    workers: Workers
     method: str
-    piece: Piece
+    job: Job
     future: Future[tuple[Any, float]]
 
     def done(self) -> bool:
@@ -270,7 +270,7 @@ class Asked:
             ) from error
         except CancelledError as error:
             raise WorkerError("work was cancelled: the executor was shut down") from error
-        self.crew.note(self.method, self.piece, seconds)
+        self.workers.record(self.method, self.job, seconds)
         return result
 
 
@@ -281,7 +281,7 @@ def split(items: int, parts: int) -> list[tuple[int, int]]:
     return list(pairwise(ends))
 
 
-def make_crew(threads: object, executor: object = None) -> Crew:
+def make_workers(threads: object, executor: object = None) -> Workers:
     """Check who is to do the work."""
     if executor is not None and not isinstance(executor, Executor):
         hint = ""
@@ -291,4 +291,4 @@ def make_crew(threads: object, executor: object = None) -> Crew:
             f"the executor must be a concurrent.futures.Executor, such as ProcessPoolExecutor(), not "
             f"{type(executor).__name__}{hint}"
         )
-    return Crew(check_threads(threads), executor)
+    return Workers(check_threads(threads), executor)

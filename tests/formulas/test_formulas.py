@@ -20,7 +20,7 @@ from metabandit.formulas.strategies import Exact, Halving, Ucb1Tuned
 from metabandit.language import length, parse, text
 from metabandit.language.compile import compile_expression
 from metabandit.policies import Start
-from metabandit.workers import Crew
+from metabandit.workers import Workers
 from tests import naive
 
 TWO = mb.Bernoulli(arms=2)
@@ -40,7 +40,7 @@ def five():
 def batch(formulas, horizon, start="each-once", prior=TWO, threads=2):
     trees = [parse(item) for item in formulas]
     compiled = [compile_expression(tree) for tree in trees]
-    return Batch.of(compiled, prior, horizon, Start.read(start).resolve(prior), Crew(threads))
+    return Batch.of(compiled, prior, horizon, Start.read(start).resolve(prior), Workers(threads))
 
 
 def regret_objective():
@@ -378,7 +378,7 @@ def test_a_batch_plays_as_single_policies_do(prior):
         [(item, item.plan(prior, 20)) for item in made],
         [0, 70],
         seed=11,
-        crew=Crew(1),
+        workers=Workers(1),
     )
     episodes = batch(SOME, 20, prior=prior).simulation(runs=3, seed=11)
     assert (episodes.play(np.arange(len(SOME)), 0, 70) == wanted).all()
@@ -409,7 +409,7 @@ def finished(way):
 @pytest.mark.parametrize("start", ["each-once", "prior-counts"])
 def test_the_exact_search_finds_the_best_of_all(five, start):
     begin = Start.read(start).resolve(TWO)
-    many = Batch.of(five.compile(), TWO, 30, begin, Crew(2))
+    many = Batch.of(five.compile(), TWO, 30, begin, Workers(2))
     whole, _, _ = many.evaluate(np.arange(many.count), points=[30])
     way = finished(Exact(many, five.lengths, regret_objective(), None, top=10, seed=0))
     found = way.found()
@@ -422,7 +422,7 @@ def test_the_exact_search_finds_the_best_of_all(five, start):
 
 
 def test_halving_comes_close_to_the_best(five):
-    many = Batch.of(five.compile(), TWO, 30, Start.read("prior-counts").resolve(TWO), Crew(2))
+    many = Batch.of(five.compile(), TWO, 30, Start.read("prior-counts").resolve(TWO), Workers(2))
     whole, _, _ = many.evaluate(np.arange(many.count), points=[30])
     way = finished(Halving(many, five.lengths, regret_objective(), None, top=10, seed=3))
     assert whole[way.found()].min() == pytest.approx(whole.min(), rel=0.005)
@@ -435,7 +435,7 @@ def test_halving_comes_close_to_the_best(five):
 def test_a_short_ranking_by_halving_has_no_gaps(five):
     """Classes that play alike must not crowd out the next best."""
     begin = Start.read("prior-counts").resolve(TWO)
-    many = Batch.of(five.compile(), TWO, 15, begin, Crew(2))
+    many = Batch.of(five.compile(), TWO, 15, begin, Workers(2))
     whole, _, choices = many.evaluate(np.arange(many.count), points=[15], with_choices=True)
     best = []
     for place in np.argsort(whole):
@@ -477,7 +477,7 @@ def test_a_search_goes_on_from_its_state(five, kind, monkeypatch):
     monkeypatch.setattr(Exact, "_CHUNK", 100)
 
     def make(threads):
-        many = Batch.of(five.compile(), TWO, 25, Start.read("each-once"), Crew(threads))
+        many = Batch.of(five.compile(), TWO, 25, Start.read("each-once"), Workers(threads))
         options = {"pulls": 500_000} if kind is Ucb1Tuned else {}
         return kind(many, five.lengths, regret_objective(), None, top=5, seed=2, **options)
 

@@ -18,7 +18,7 @@ from metabandit.learning.optimizers import OPTIMIZERS
 from metabandit.learning.optimizers.base import Task, make_optimizer
 from metabandit.learning.spaces import make_space
 from metabandit.policies.power import feature, matters, power_tree, powers, weight_names
-from metabandit.workers import Crew
+from metabandit.workers import Workers
 from tests import naive
 from tests.language.test_text import listed
 
@@ -153,7 +153,7 @@ def test_expected_regret_has_the_mean_of_regret_and_less_noise():
             plans,
             [0, problems],
             seed=3,
-            crew=Crew(2),
+            workers=Workers(2),
         )
         for posterior in (False, True)
     )
@@ -369,7 +369,7 @@ def test_judges_agree_whether_exact_or_simulated(text):
             reference=reference,
             method=method,
             seed=3,
-            crew=Crew(2),
+            workers=Workers(2),
         )
 
     exactly = judge(problems, method).judge(candidates, 0)
@@ -391,13 +391,13 @@ def test_exact_judges_are_evaluate():
     plans = [(item, item.plan(TWO, 20)) for item in candidates]
     expected = mb.evaluate(candidates, TWO, 20, method="exact")
     for simple, name in ((False, "mean_regret"), (True, "simple_regret")):
-        found = exact.evaluate_population(plans, TWO, 20, simple=simple, crew=Crew(2))
+        found = exact.evaluate_population(plans, TWO, 20, simple=simple, workers=Workers(2))
         assert [float(item[0]) for item in found] == pytest.approx(
             [getattr(item, name) for item in expected], abs=1e-12
         )
     broken = mb.policy("r + ln(r - 0.5)")
     fault = exact.evaluate_population(
-        [(broken, broken.plan(TWO, 20))], TWO, 20, simple=False, crew=Crew(1)
+        [(broken, broken.plan(TWO, 20))], TWO, 20, simple=False, workers=Workers(1)
     )
     assert isinstance(fault[0], IndexFault)
 
@@ -405,7 +405,7 @@ def test_exact_judges_are_evaluate():
 def test_more_problems_are_drawn_when_noise_hides_the_differences():
     objective = read_objective("regret", reference=None)
     judge = judges.Judge(
-        objective, TWO, 20, reference=None, method="simulated", seed=1, crew=Crew(1)
+        objective, TWO, 20, reference=None, method="simulated", seed=1, workers=Workers(1)
     )
     before = judge.problems
     clear = judges.Judgement(np.array([1.0, 2.0, 3.0, 4.0]), 0.01, before, 1, 0.0)
@@ -479,7 +479,7 @@ def test_the_papers_protocol():
         reference=None,
         method="simulated",
         seed=8,
-        crew=Crew(1),
+        workers=Workers(1),
         training=judges.Training(),
     )
     candidate = space.policy(np.array([-0.77]))

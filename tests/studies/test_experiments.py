@@ -19,7 +19,7 @@ from metabandit.studies.maes2012.plan import PARTS, candidates, pieces
 from metabandit.studies.maes2012.records import Records
 from metabandit.studies.maes2012.reproduce import RECORDS, UNFINISHED, reproduce
 from metabandit.studies.maes2012.scales import SCALES, Scale
-from metabandit.workers import Crew
+from metabandit.workers import Workers
 
 TINY = Scale(
     generations=2,
@@ -40,7 +40,7 @@ def quietly(share, doing):
 
 @pytest.fixture
 def shop(tmp_path):
-    return work.Workshop(Records("tiny", 0), tmp_path, Crew(1), lambda message: None)
+    return work.Workshop(Records("tiny", 0), tmp_path, Workers(1), lambda message: None)
 
 
 # The data ---------------------------------------------------------------------------------------
@@ -411,7 +411,7 @@ def test_plans_do_not_depend_on_the_machine(tmp_path):
     piece = plan.Piece("x", "search", settings, frozenset())
     found = []
     for threads in (1, 2, 5):
-        shop = work.Workshop(Records("tiny", 0), tmp_path, Crew(threads), lambda message: None)
+        shop = work.Workshop(Records("tiny", 0), tmp_path, Workers(threads), lambda message: None)
         found.append(shop.do(piece, quietly)[0])
     assert found[0] == found[1] == found[2]
 

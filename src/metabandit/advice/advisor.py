@@ -235,7 +235,7 @@ def _learned(desk: Desk) -> Candidate:
         seed=stream(aim.seed, 8),
         effort=effort,
         episodes=int(min(3000, max(200, fitting))),
-        threads=aim.crew.threads,
+        threads=aim.workers.threads,
         measured=False,
         progress=told,
     )

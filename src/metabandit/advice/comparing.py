@@ -83,7 +83,7 @@ def compare(
                 where.prior,
                 where.horizon,
                 seed=stream(desk.aim.seed, stream_number),
-                threads=desk.aim.crew.threads,
+                threads=desk.aim.workers.threads,
                 floor=floor,
                 progress=lambda done, total: tell(done / total, "comparing on fresh problems"),
                 **options,

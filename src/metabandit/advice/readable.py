@@ -110,7 +110,7 @@ def find_readable(
         reference=None,
         method=method,
         seed=stream(aim.seed, 6),
-        crew=aim.crew,
+        workers=aim.workers,
     )
     rounds = 1 if method != SIMULATED else int(np.ceil(np.log2(len(policies) / _LAST))) + 1
     share = _WORK * effort / (rounds * len(policies) * horizon * prior.arms)

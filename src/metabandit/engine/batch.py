@@ -18,7 +18,7 @@ from ..language.compile import Compiled
 from ..policies import IndexPolicy, Plan, Policy, Start
 from ..priors import Bernoulli, Prior
 from ..priors.families import Array
-from ..workers import Crew, Piece
+from ..workers import Job, Workers
 from . import exact
 from .population import Population, play_population
 from .simulated import MOST_LANES, Simulation, work_seconds
@@ -39,13 +39,15 @@ class Batch:
     programs: as kernels.batch.pack gives them
     """
 
-    def __init__(self, programs: Any, prior: Prior, horizon: int, start: Start, crew: Crew) -> None:
+    def __init__(
+        self, programs: Any, prior: Prior, horizon: int, start: Start, workers: Workers
+    ) -> None:
         from ..kernels import batch
 
         self.kernel = batch
         self.prior = prior
         self.horizon = horizon
-        self.crew = crew
+        self.workers = workers
         self.programs = programs
         self.count = len(programs.registers)
         # What workers make and keep.
@@ -63,19 +65,24 @@ class Batch:
 
     @classmethod
     def of(
-        cls, compiled: Sequence[Compiled], prior: Prior, horizon: int, start: Start, crew: Crew
+        cls,
+        compiled: Sequence[Compiled],
+        prior: Prior,
+        horizon: int,
+        start: Start,
+        workers: Workers,
     ) -> Batch:
         """The batch of compiled expressions."""
         from ..kernels import batch
 
-        return cls(batch.pack(compiled), prior, horizon, start, crew)
+        return cls(batch.pack(compiled), prior, horizon, start, workers)
 
     def hand_out(
         self, method: str, which: Ints, seconds: float, *each: Any, **common: Any
     ) -> list[Any]:
         """What workers give for policies, in runs of them; `each` has one row a policy."""
-        pieces = [
-            Piece(
+        jobs = [
+            Job(
                 (
                     self.kernel.take(self.programs, which[first:last]),
                     *(item[first:last] for item in each),
@@ -83,9 +90,9 @@ class Batch:
                 ),
                 seconds * (last - first) / len(which),
             )
-            for first, last in self.crew.cut(len(which), seconds, method)
+            for first, last in self.workers.cut(len(which), seconds, method)
         ]
-        return list(self.crew.do(self.remote, method, pieces))
+        return list(self.workers.run(self.remote, method, jobs))
 
     # Exactly -----------------------------------------------------------------------------------
 
@@ -134,7 +141,7 @@ class Batch:
         count = len(which)
         limits = np.full(count, np.inf) if limits is None else limits
         seconds = count * exact.cost(self.prior, points[-1])
-        if self.crew.worth(seconds, "regret"):
+        if self.workers.worth(seconds, "regret"):
             found = self.hand_out(
                 "regret", which, seconds, limits, points=points, with_choices=with_choices
             )
@@ -162,7 +169,7 @@ class Batch:
                 choices[part] if with_choices else choices,
             )
 
-        in_threads(work, range(0, count, _SHARE), self.crew.threads)
+        in_threads(work, range(0, count, _SHARE), self.workers.threads)
         return regret, reached, choices
 
     # On episodes -------------------------------------------------------------------------------
@@ -201,7 +208,7 @@ class Episodes:
     ) -> tuple[Array, Array]:
         """The sum of each policy's regret over problems, and the standard error of its mean."""
         seconds = self._seconds(len(which), last - first)
-        if self.batch.crew.worth(seconds, "moments"):
+        if self.batch.workers.worth(seconds, "moments"):
             found = self.batch.hand_out(
                 "moments", which, seconds, **self._numbers, first=first, last=last, simple=simple
             )
@@ -215,7 +222,7 @@ class Episodes:
     def play(self, which: Ints, first: int, last: int, *, simple: bool = False) -> Array:
         """Regret of policies on the problems first, ..., last - 1, [policy, problem]."""
         seconds = self._seconds(len(which), last - first)
-        if self.batch.crew.worth(seconds, "play"):
+        if self.batch.workers.worth(seconds, "play"):
             found = self.batch.hand_out(
                 "play", which, seconds, **self._numbers, first=first, last=last, simple=simple
             )
@@ -245,7 +252,7 @@ class Episodes:
             [(policy, plan)],
             [0, problems],
             seed=self.seed,
-            crew=batch.crew.sending(plan.size),
+            workers=batch.workers.able_to_send(plan.size),
         )
         return np.asarray(regret[0])
 
@@ -255,7 +262,7 @@ class Episodes:
         Episode j is of problem j mod `training`.
         """
         seconds = self._seconds(len(which), count)
-        if self.batch.crew.worth(seconds, "play_each"):
+        if self.batch.workers.worth(seconds, "play_each"):
             found = self.batch.hand_out(
                 "play_each", which, seconds, first, **self._numbers, count=count, training=training
             )
@@ -305,7 +312,7 @@ class Episodes:
             )
             out[part] = each.reshape(len(each), count, self.runs).mean(axis=2)
 
-        threads = batch.crew.threads if len(which) > _SHARE else 1
+        threads = batch.workers.threads if len(which) > _SHARE else 1
         in_threads(work, range(0, len(which), _SHARE), threads)
         return out
 
@@ -319,7 +326,7 @@ class Remote:
         self.start = start
 
     def _batch(self, programs: Any) -> tuple[Batch, Ints]:
-        batch = Batch(programs, self.prior, self.horizon, self.start, Crew(1))
+        batch = Batch(programs, self.prior, self.horizon, self.start, Workers(1))
         return batch, np.arange(batch.count)
 
     def regret(self, programs: Any, limits: Array, common: dict[str, Any]) -> Any:

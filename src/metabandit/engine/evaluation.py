@@ -19,7 +19,7 @@ from ..files import check_new
 from ..policies import IndexPolicy, Plan, Policy, Progress, Start, policy
 from ..priors import Prior, Table, check_prior
 from ..settings import check_horizon, check_seed, check_whole
-from ..workers import Crew, make_crew, stamp
+from ..workers import Workers, make_workers, stamp
 from . import exact, simulated
 from .results import EXACT, MONTE_CARLO, Comparison, Evaluation
 
@@ -151,7 +151,7 @@ def evaluate(
         episodes = max(_EPISODES // runs, 1) * runs
     episodes = check_whole(episodes, "the number of episodes", 1)
     seed = check_seed(seed)
-    crew = make_crew(threads, executor)
+    workers = make_workers(threads, executor)
     luck = seed if luck is None else check_seed(luck, "the seed of the luck")
     if episodes % runs:
         raise InputError(
@@ -173,8 +173,8 @@ def evaluate(
     for item in made:
         item.prepare(prior, horizon, progress)
     plans = [(item, item.plan(prior, horizon)) for item in made]
-    crew = crew.sending(sum(plan.size for _, plan in plans))
-    if executor is not None and crew.executor is None and announce is not None:
+    workers = workers.able_to_send(sum(plan.size for _, plan in plans))
+    if executor is not None and workers.executor is None and announce is not None:
         largest = max(plans, key=lambda item: item[1].size)[0].name
         announce(f"the table of {largest} is too large to be sent: all play in this process")
     method = _pick_method(method, plans, prior, horizon, asked=asked)
@@ -194,7 +194,9 @@ def evaluate(
     if method == EXACT:
         if announce is not None:
             exact.announce_compilation(prior.arms, announce)
-        evaluations = _exactly(plans, prior, horizon, points, crew, progress, file, resume=resume)
+        evaluations = _exactly(
+            plans, prior, horizon, points, workers, progress, file, resume=resume
+        )
         covariance = np.zeros((len(made), len(made)))
         episodes = 0
     else:
@@ -208,7 +210,7 @@ def evaluate(
             runs=runs,
             seed=seed,
             checkpoints=points,
-            crew=crew,
+            workers=workers,
             lanes=lanes,
             luck=luck,
             keep_plays=keep_plays,
@@ -227,7 +229,7 @@ def evaluate(
         seed=seed,
         start=str(Start.read(start)),
         covariance=covariance,
-        floor=find_floor(prior, horizon, floor, threads=crew.threads, progress=progress),
+        floor=find_floor(prior, horizon, floor, threads=workers.threads, progress=progress),
     )
 
 
@@ -263,7 +265,7 @@ def _exactly(
     prior: Prior,
     horizon: int,
     points: list[int],
-    crew: Crew,
+    workers: Workers,
     progress: Progress | None,
     file: Checkpoint,
     *,
@@ -291,7 +293,12 @@ def _exactly(
             found.append(exact.without_noise(name, points, curve, float(simple), plays, regret))
     try:
         for item in exact.evaluate_exactly(
-            plans[len(found) :], prior, horizon, checkpoints=points, crew=crew, progress=progress
+            plans[len(found) :],
+            prior,
+            horizon,
+            checkpoints=points,
+            workers=workers,
+            progress=progress,
         ):
             found.append(item)
             file.write(state)

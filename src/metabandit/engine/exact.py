@@ -24,7 +24,7 @@ from ..memory import check_memory
 from ..policies import Plan, Policy, Progress
 from ..priors import Bernoulli, Prior, Table
 from ..priors.families import BERNOULLI, Array
-from ..workers import Crew, Piece
+from ..workers import Job, Workers
 from .results import Evaluation
 from .states import LONG, ThreeArms, TwoArms, mirrors
 from .threads import in_threads
@@ -116,7 +116,7 @@ def evaluate_exactly(
     horizon: int,
     *,
     checkpoints: Sequence[int],
-    crew: Crew,
+    workers: Workers,
     progress: Progress | None,
 ) -> Iterator[Evaluation]:
     """The evaluations of policies that have no obstacle, without noise, one after the other."""
@@ -124,14 +124,14 @@ def evaluate_exactly(
     named = [(policy.name, plan) for policy, plan in plans]
     each = cost(prior, horizon)
     # One policy alone is done by the threads of this process together.
-    if len(named) > 1 and crew.worth(len(named) * each, "alone"):
-        pieces = [Piece(item, each) for item in named]
-        for number, found in enumerate(crew.do(make, "alone", pieces), 1):
+    if len(named) > 1 and workers.worth(len(named) * each, "alone"):
+        jobs = [Job(item, each) for item in named]
+        for number, found in enumerate(workers.run(make, "alone", jobs), 1):
             if progress is not None:
                 progress(number, len(named))
             yield found
         return
-    threads = crew.threads
+    threads = workers.threads
     at_once = min(threads, len(plans)) if horizon <= LONG else 1
     _check_memory(prior, horizon, [plan for _, plan in plans], at_once=at_once)
     total = sum(
@@ -290,17 +290,17 @@ def evaluate_population(
     horizon: int,
     *,
     simple: bool,
-    crew: Crew,
+    workers: Workers,
     drawn: tuple[int, int] | None = None,
 ) -> list[Array | IndexFault]:
     """The same, whoever does it."""
     make = partial(Population, prior, horizon, simple=simple, drawn=drawn)
     named = [(policy.name, plan) for policy, plan in plans]
     each = cost(prior, horizon, 0 if drawn is None else drawn[1])
-    if not crew.worth(len(named) * each, "exactly"):
-        return make().exactly(named, crew.threads)
-    pieces = [
-        Piece((named[first:last],), (last - first) * each)
-        for first, last in crew.cut(len(named), len(named) * each, "exactly")
+    if not workers.worth(len(named) * each, "exactly"):
+        return make().exactly(named, workers.threads)
+    jobs = [
+        Job((named[first:last],), (last - first) * each)
+        for first, last in workers.cut(len(named), len(named) * each, "exactly")
     ]
-    return [item for part in crew.do(make, "exactly", pieces) for item in part]
+    return [item for part in workers.run(make, "exactly", jobs) for item in part]

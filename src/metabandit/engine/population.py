@@ -18,7 +18,7 @@ from ..errors import IndexFault
 from ..policies import Plan, Policy
 from ..priors import Bernoulli, Prior
 from ..priors.families import Array
-from ..workers import Crew, Piece, split
+from ..workers import Job, Workers, split
 from .simulated import MOST_LANES, Simulation, name_plans, work_seconds
 from .threads import in_threads
 
@@ -173,7 +173,7 @@ def play_population(
     cuts: Sequence[int],
     *,
     seed: int,
-    crew: Crew,
+    workers: Workers,
     sums: bool = False,
 ) -> Array:
     """The regret of each policy on each problem from the first cut to the last; with `sums` its sum from
@@ -184,21 +184,21 @@ def play_population(
     # Of a policy on a problem.
     seconds = work_seconds(population.prior, population.horizon, population.runs)
     whole = len(plans) * (cuts[-1] - cuts[0]) * seconds
-    if not crew.worth(whole, method):
-        return _whole(getattr(population, method)(named, seed, cuts, crew.threads))
+    if not workers.worth(whole, method):
+        return _whole(getattr(population, method)(named, seed, cuts, workers.threads))
     if not sums:
         cuts = range(cuts[0], cuts[-1] + 1)
-    rows, columns = _tiles(len(plans), cuts, crew.count(whole, method))
+    rows, columns = _tiles(len(plans), cuts, workers.count(whole, method))
     tiles = [(slice(*row), column) for column in columns for row in rows]
-    pieces = [
-        Piece(
+    jobs = [
+        Job(
             (named[row], seed, cuts[low : high + 1]),
             len(named[row]) * (cuts[high] - cuts[low]) * seconds,
         )
         for row, (low, high) in tiles
     ]
     regret = np.empty((len(plans), len(cuts) - 1))
-    for (row, column), part in zip(tiles, crew.do(make, method, pieces), strict=True):
+    for (row, column), part in zip(tiles, workers.run(make, method, jobs), strict=True):
         regret[row, slice(*column)] = part
     return _whole(regret)
 

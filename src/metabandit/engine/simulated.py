@@ -25,7 +25,7 @@ from ..interrupts import interrupts_later
 from ..policies import Plan, Policy, Progress
 from ..priors import Prior
 from ..priors.families import Array
-from ..workers import Crew, Piece
+from ..workers import Job, Workers
 from .results import Evaluation
 
 # Problems are drawn in groups of this many, so that the first problems of a large evaluation are
@@ -311,24 +311,24 @@ def _in_order(
 
 
 def _results(
-    make: Callable[[], Simulation], chunks: Sequence[tuple[int, int]], each: float, crew: Crew
+    make: Callable[[], Simulation], chunks: Sequence[tuple[int, int]], each: float, workers: Workers
 ) -> Iterator[_ChunkResult]:
     """Results of all chunks in their order, whoever simulates them; each takes so many seconds."""
-    if not crew.worth(each * len(chunks), "chunks"):
-        yield from _in_order(make().chunk, chunks, crew.threads)
+    if not workers.worth(each * len(chunks), "chunks"):
+        yield from _in_order(make().chunk, chunks, workers.threads)
         return
-    for results in crew.do(make, "chunks", _pieces(chunks, each, crew)):
+    for results in workers.run(make, "chunks", _jobs(chunks, each, workers)):
         yield from results
 
 
-def _pieces(chunks: Sequence[tuple[int, int]], each: float, crew: Crew) -> Iterator[Piece]:
+def _jobs(chunks: Sequence[tuple[int, int]], each: float, workers: Workers) -> Iterator[Job]:
     """Runs of chunks: single ones until it is known how long these policies take."""
     first = 0
     while first < len(chunks):
         left = len(chunks) - first
-        size = -(-left // crew.count(each * left, "chunks")) if crew.knows("chunks") else 1
+        size = -(-left // workers.count(each * left, "chunks")) if workers.knows("chunks") else 1
         last = min(first + size, len(chunks))
-        yield Piece((chunks[first:last],), each * (last - first))
+        yield Job((chunks[first:last],), each * (last - first))
         first = last
 
 
@@ -341,7 +341,7 @@ def simulate(
     runs: int,
     seed: int,
     checkpoints: Sequence[int],
-    crew: Crew,
+    workers: Workers,
     lanes: int,
     luck: int | None = None,
     keep_plays: bool = False,
@@ -399,7 +399,7 @@ def simulate(
         kept_plays[:, :, : known["kept_plays"].shape[2]] = known["kept_plays"]
     try:
         rest = chunks[done:]
-        for (first, last), result in zip(rest, _results(make, rest, each, crew), strict=True):
+        for (first, last), result in zip(rest, _results(make, rest, each, workers), strict=True):
             # Ctrl-C must not come between the sums and their number.
             with interrupts_later():
                 total += result.total

@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..policies import Policy, policy
 from ..priors import Prior, check_prior
 from ..settings import check_horizon, check_whole, read_number
-from ..workers import Asked, Crew, make_crew
+from ..workers import Pending, Workers, make_workers
 from .objectives import Objective, read_objective
 
 
@@ -28,7 +28,7 @@ def stream(seed: int, *path: int) -> int:
 class Floor:
     """What the Bayes-optimal policy has: known, or still being computed by a worker."""
 
-    def __init__(self, known: Optimum | None, asked: Asked | None = None) -> None:
+    def __init__(self, known: Optimum | None, asked: Pending | None = None) -> None:
         self.known = known
         self.asked = asked
 
@@ -56,7 +56,7 @@ class Aim:
     objective: Objective
     reference: Policy | None
     seed: int
-    crew: Crew
+    workers: Workers
     floor: Floor | None = None
 
     def least(self) -> Optimum | None:
@@ -81,7 +81,7 @@ def make_aim(
         objective=read_objective(objective, reference=reference),
         reference=None if reference is None else policy(reference),
         seed=check_whole(seed, "the seed", 0),
-        crew=make_crew(threads, executor),
+        workers=make_workers(threads, executor),
     )
     if aim.reference is not None:
         aim.reference.check(prior, aim.horizon)

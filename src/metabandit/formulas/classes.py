@@ -25,7 +25,7 @@ from ..language.compile import Compiled, compile_expression
 from ..policies import Progress, Start
 from ..priors import Bernoulli, Prior, check_prior
 from ..settings import check_horizon, check_threads, check_whole, read_number, write_number
-from ..workers import make_crew
+from ..workers import make_workers
 from .enumeration import TOLERANCE, check_size, enumerate_formulas
 from .grammar import Grammar
 from .sample import Sample, check_sample, problems_of
@@ -368,7 +368,7 @@ def sharpen(
             f"the sharpest partition is for two Bernoulli arms and up to {LONG} plays, not for {prior} "
             f"and {horizon}"
         )
-    batch = Batch.of(classes.compile(progress), prior, horizon, begin, make_crew(threads))
+    batch = Batch.of(classes.compile(progress), prior, horizon, begin, make_workers(threads))
     found: list[Ints] = []
     parts = []
     step = 4096

@@ -55,7 +55,7 @@ def measure_classes(
     if runs > 1:
         problems = min(problems, _MOST_SINGLE)
     problems = max(problems, int(_LEAST_PROBLEMS * min(effort, 1.0)), 2)
-    tell(problems * work / SPEED / aim.crew.slots, f"on {problems:,} fresh problems")
+    tell(problems * work / SPEED / aim.workers.slots, f"on {problems:,} fresh problems")
     fresh = batch.simulation(runs=runs, seed=stream(aim.seed, 2))
     if aim.objective.mean:
         sums, errors = fresh.moments(which, 0, problems)

@@ -78,8 +78,8 @@ def refined(entry: Entry, aim: Aim, begin: Start, announce: Callable[[str], None
         initial=values,
         effort=_EFFORT,
         seed=aim.seed,
-        threads=aim.crew.threads,
-        executor=aim.crew.executor,
+        threads=aim.workers.threads,
+        executor=aim.workers.executor,
     )
     assert learned.comparison is not None
     assert learned.evaluation is not None

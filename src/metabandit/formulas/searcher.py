@@ -143,9 +143,9 @@ def search(
     known = _classes(length, classes, grammar, aim, begin, progress, announce)
     # A worker can begin with it at once.
     if measured:
-        aim = replace(aim, floor=find_floor(prior, aim.horizon, aim.crew, announce))
+        aim = replace(aim, floor=find_floor(prior, aim.horizon, aim.workers, announce))
     compiled = known.compile(_reporter(progress, "compiling the formulas"))
-    batch = Batch.of(compiled, prior, aim.horizon, begin, aim.crew)
+    batch = Batch.of(compiled, prior, aim.horizon, begin, aim.workers)
     name, episodes = _choose(strategy, batch, aim, top, time_limit, effort)
     options: dict[str, Any] = {
         Exact.name: {},
@@ -236,7 +236,7 @@ def _classes(
             7 if length is None else length,
             grammar=grammar,
             sample=sample,
-            threads=aim.crew.threads,
+            threads=aim.workers.threads,
             progress=_reporter(progress, "making the classes"),
             announce=announce,
         )

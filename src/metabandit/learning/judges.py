@@ -21,7 +21,7 @@ from ..errors import IndexFault, InputError
 from ..policies import Plan, Policy
 from ..priors import Prior, Table
 from ..priors.families import Array
-from ..workers import Crew
+from ..workers import Workers
 
 EXACTLY, ON_PROBLEMS, SIMULATED = "exact", "problems", "simulated"
 # Exact evaluation is used where a candidate takes less than this many seconds.
@@ -92,7 +92,7 @@ class Judge:
         reference: Policy | None,
         method: str,
         seed: int,
-        crew: Crew,
+        workers: Workers,
         training: Training | None = None,
         episodes: int | None = None,
     ) -> None:
@@ -115,7 +115,9 @@ class Judge:
             self.problems = max(2, (episodes or _FIRST_EPISODES) // self.runs)
         elif method == ON_PROBLEMS:
             self.problems = len(prior.means) if isinstance(prior, Table) else _FIRST_PROBLEMS
-        self.crew = crew.sending(0 if reference is None else reference.plan(prior, horizon).size)
+        self.workers = workers.able_to_send(
+            0 if reference is None else reference.plan(prior, horizon).size
+        )
         # The same object for all generations, so that a worker makes it once.
         self._population = partial(
             Population,
@@ -178,7 +180,7 @@ class Judge:
             self.prior,
             self.horizon,
             simple=self.objective.simple,
-            crew=self.crew,
+            workers=self.workers,
             drawn=drawn,
         )
         nothing = np.full(self.problems or 1, np.inf)
@@ -197,7 +199,9 @@ class Judge:
         """The mean regret of each policy; the same for each part of the problems, [part, policy]."""
         cuts = self._cuts()
         finer = blocks(self.prior, self.horizon, self.runs, cuts)
-        sums = play_population(self._population, plans, finer, seed=seed, crew=self.crew, sums=True)
+        sums = play_population(
+            self._population, plans, finer, seed=seed, workers=self.workers, sums=True
+        )
         begins = np.searchsorted(finer, cuts[:-1])
         parts = np.add.reduceat(sums, begins, axis=1)
         return parts.sum(axis=1) / self.problems, (parts / np.diff(cuts)).T
@@ -212,7 +216,7 @@ class Judge:
             regret = self._exact_regret(every, None if known else (seed, self.problems))
         else:
             regret = play_population(
-                self._population, every, [0, self.problems], seed=seed, crew=self.crew
+                self._population, every, [0, self.problems], seed=seed, workers=self.workers
             )
         reference = None
         if self.reference is not None:

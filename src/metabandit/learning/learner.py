@@ -180,7 +180,7 @@ def learn(
             )
     announce = announce or silent
     if measured:
-        plan = replace(plan, floor=find_floor(prior, plan.horizon, plan.crew, announce))
+        plan = replace(plan, floor=find_floor(prior, plan.horizon, plan.workers, announce))
     path = None if target is None else trace_path(target)
     trace = Trace(_settings(plan), path, resume=resume)
     try:

@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..policies import Policy, policy
 from ..policies.file import Measured
 from ..priors import Prior
-from ..workers import Asked, Crew, Piece
+from ..workers import Job, Pending, Workers
 from .judges import Judge, judging_method
 
 _CLASSICS = ("ucb1", "ucb1-tuned", "kl-ucb", "thompson")
@@ -66,7 +66,7 @@ class _Optimum:
 
 
 def find_floor(
-    prior: Prior, horizon: int, crew: Crew, announce: Callable[[str], None]
+    prior: Prior, horizon: int, workers: Workers, announce: Callable[[str], None]
 ) -> Floor | None:
     """The Bayes-optimal regret, where it takes a minute at most."""
     if not has_optimum(prior):
@@ -75,15 +75,15 @@ def find_floor(
     if seconds > _PATIENCE:
         return None
     if seconds > 2.0:
-        if crew.executor is not None:
+        if workers.executor is not None:
             # A worker does it meanwhile: nothing waits for it before the end.
-            piece = Piece((), seconds)
-            return Floor(None, crew.ask(partial(_Optimum, prior, horizon), "solve", piece))
+            job = Job((), seconds)
+            return Floor(None, workers.submit(partial(_Optimum, prior, horizon), "solve", job))
         announce(
             f"computing the Bayes-optimal floor for {horizon} plays, up to {seconds:.0f} s ..."
         )
     try:
-        return Floor(optimal(prior, horizon, threads=crew.threads))
+        return Floor(optimal(prior, horizon, threads=workers.threads))
     except InputError:  # more memory than there is
         return None
 
@@ -119,8 +119,8 @@ def _evaluate(
     prior, horizon = aim.prior, aim.horizon
     options: dict[str, Any] = {
         "seed": stream(aim.seed, 3),
-        "threads": aim.crew.threads,
-        "executor": aim.crew.executor,
+        "threads": aim.workers.threads,
+        "executor": aim.workers.executor,
         "announce": announce,
         "floor": False,
     }
@@ -137,12 +137,12 @@ def _evaluate(
         return replace(comparison, floor=aim.least()), comparison[0]
     episodes = int(min(_MOST_EPISODES, max(20_000, _REPORT_WORK / (horizon * prior.arms))))
     first = everyone[:1]
-    asked: Asked | None = None
-    if seconds(first) <= _PATIENCE and aim.crew.executor is not None:
+    asked: Pending | None = None
+    if seconds(first) <= _PATIENCE and aim.workers.executor is not None:
         # A worker begins with what takes longest.
         make = partial(exact.Exactly, prior, horizon, default_checkpoints(horizon))
         arguments = (first[0].name, first[0].plan(prior, horizon))
-        asked = aim.crew.ask(make, "alone", Piece(arguments, seconds(first)))
+        asked = aim.workers.submit(make, "alone", Job(arguments, seconds(first)))
     announce(f"measuring the result beside classics on {episodes:,} fresh problems ...")
     try:
         comparison = evaluate(
@@ -174,7 +174,7 @@ def _objective_value(aim: Aim, chosen: Policy, evaluation: Evaluation) -> float:
         reference=aim.reference,
         method=judging_method(chosen, aim.prior, aim.horizon, aim.objective),
         seed=stream(aim.seed, 4),
-        crew=aim.crew,
+        workers=aim.workers,
     )
     if not judge.fixed:
         judge.problems = _REPORT_PROBLEMS

@@ -162,7 +162,7 @@ class Search:
             reference=plan.reference,
             method=method,
             seed=stream(plan.seed, 1, number),
-            crew=plan.crew,
+            workers=plan.workers,
             training=plan.training,
             episodes=plan.episodes,
         )

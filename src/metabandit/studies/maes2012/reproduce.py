@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError, nearest
 from ...settings import check_whole
-from ...workers import Asked, make_crew
-from ...workers import Piece as CrewPiece
+from ...workers import Job, Pending, make_workers
 from .plan import PARTS, Piece, pieces
 from .records import Records
 from .scales import SCALES
@@ -60,7 +59,7 @@ def reproduce(
     if scale not in SCALES:
         raise InputError(f"unknown scale {scale!r}; {nearest(str(scale), SCALES)}")
     seed = check_whole(seed, "the seed", 0, most=2**62)
-    crew = make_crew(threads, executor)
+    workers = make_workers(threads, executor)
     folder = default_folder(scale) if out is None else Path(out)
     _make(folder)
     # What is heavy is loaded only now that everything was checked.
@@ -78,7 +77,7 @@ def reproduce(
                     f"{folder / RECORDS} was made by another version of metabandit: {piece.id} has other "
                     f"settings there; choose another folder (--out)"
                 )
-        shop = Workshop(records, work, crew, announce or silent)
+        shop = Workshop(records, work, workers, announce or silent)
         _Run(shop, todo, versions(), progress).run()
         shutil.rmtree(work, ignore_errors=True)
     finally:
@@ -105,26 +104,26 @@ class _Run:
         self.progress = progress
         self.helper = partial(Helper, shop.records.scale, shop.records.seed)
         self.whole = sum(piece.weight for piece in todo)
-        self.away: list[tuple[Piece, Asked]] = []
+        self.away: list[tuple[Piece, Pending]] = []
 
     def run(self) -> None:
         """All pieces that have no record, each after those that it needs."""
         records = self.shop.records
-        crew = self.shop.crew
+        workers = self.shop.workers
         try:
             for piece in self.todo:
                 if piece.id in records:
                     continue
                 self._collect(piece.needs)
-                if crew.executor is not None and _goes_away(piece):
+                if workers.executor is not None and _goes_away(piece):
                     needed = [records[name] for name in piece.needs]
                     weight = 2.0 * piece.weight  # of one core
-                    asked = crew.ask(self.helper, "do", CrewPiece((piece, needed), weight))
+                    asked = workers.submit(self.helper, "do", Job((piece, needed), weight))
                     self.away.append((piece, asked))
                 else:
                     self._report(piece, 0.0, "")
                     found = self.shop.do(piece, partial(self._report, piece))
-                    self._keep(piece, found, max(crew.threads, crew.slots))
+                    self._keep(piece, found, max(workers.threads, workers.slots))
                 self._collect()
             while self.away:
                 self._report(None, 0.0, f"{len(self.away)} pieces are being worked on")

@@ -124,7 +124,7 @@ def sooner(shop: Workshop, settings: Mapping[str, Any], name: str, report: Repor
     batch = shop.batch(settings, problems)
     rng = np.random.default_rng(settings["seed"])
     # Enough that every thread has several shares of the work.
-    count = min(max(settings["sample"], 256 * shop.crew.threads), batch.count)
+    count = min(max(settings["sample"], 256 * shop.workers.threads), batch.count)
     some = rng.choice(batch.count, count, replace=False)
     episodes = batch.simulation(runs=settings["runs"], seed=settings["seed"])
     episodes.play(some[:1], 0, 1)

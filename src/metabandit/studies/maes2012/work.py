@@ -26,7 +26,7 @@ from ...learning.trace import trace_path
 from ...policies import Policy, Start, policy
 from ...policies.file import PolicyFile
 from ...priors import Prior, prior
-from ...workers import Crew
+from ...workers import Workers
 from .paper import PRIORS, TRUE_GAUSSIAN
 from .plan import Piece
 from .records import Records
@@ -41,12 +41,12 @@ class Workshop:
     """What the pieces of a run have in common: records, a folder for what is half done, who works."""
 
     def __init__(
-        self, records: Records, folder: Path, crew: Crew, announce: Callable[[str], None]
+        self, records: Records, folder: Path, workers: Workers, announce: Callable[[str], None]
     ) -> None:
         self.records = records
         self.folder = folder
-        self.crew = crew
-        self.who: dict[str, Any] = {"threads": crew.threads, "executor": crew.executor}
+        self.workers = workers
+        self.who: dict[str, Any] = {"threads": workers.threads, "executor": workers.executor}
         self.announce = announce
         self._references: dict[tuple[Any, ...], npt.NDArray[np.floating[Any]]] = {}
         self._policies: dict[str, Policy] = {}
@@ -96,14 +96,14 @@ class Workshop:
     def classes(self, length: int) -> Classes:
         """All formulas up to a length, sorted into classes once."""
         if self.made is None or self.made.length != length:
-            self.made = kept_classes(length, threads=self.crew.threads, announce=self.announce)
+            self.made = kept_classes(length, threads=self.workers.threads, announce=self.announce)
         return self.made
 
     def batch(self, settings: Mapping[str, Any], problems: Prior) -> Batch:
         """The classes, ready to be played."""
         compiled = self.classes(settings["length"]).compile()
         start = Start.read(settings["start"]).resolve(problems)
-        return Batch.of(compiled, problems, settings["horizon"], start, self.crew)
+        return Batch.of(compiled, problems, settings["horizon"], start, self.workers)
 
     def reference(
         self, settings: Mapping[str, Any], *, other_luck: bool
@@ -127,7 +127,7 @@ class Helper:
     """What a worker does of a reproduction: whole pieces, with the records that they need."""
 
     def __init__(self, scale: str, seed: int) -> None:
-        self.shop = Workshop(Records(scale, seed), Path(), Crew(1), silent)
+        self.shop = Workshop(Records(scale, seed), Path(), Workers(1), silent)
 
     def do(self, piece: Piece, needed: list[dict[str, Any]]) -> tuple[dict[str, Any], float]:
         """The result of a piece, and the seconds it took."""
@@ -245,7 +245,7 @@ def _classes(shop: Workshop, settings: Mapping[str, Any], name: str, report: Rep
     # Made anew even if they are kept somewhere: how long that takes is part of the result.
     shop.made = make_classes(
         settings["length"],
-        threads=shop.crew.threads,
+        threads=shop.workers.threads,
         progress=lambda done, total: report(done / total, "making the classes"),
     )
     counts = shop.made.counts()
@@ -319,7 +319,7 @@ def _floor(shop: Workshop, settings: Mapping[str, Any], name: str, report: Repor
         prior(PRIORS["bernoulli"], arms=2),
         settings["horizon"],
         start=settings["start"],
-        threads=shop.crew.threads,
+        threads=shop.workers.threads,
         progress=lambda done, total: report(done / total, "the Bayes-optimal policy"),
     )
     return {"regret": best.regret}
