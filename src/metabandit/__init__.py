@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .advice import Advice, advise
-    from .bayes.optimum import OptimalPolicy, Optimum, optimal
+    from .bayes.optimum import Optimum, optimal
     from .cluster import Cluster
     from .engine import (
         Comparison,
@@ -43,16 +43,16 @@ if TYPE_CHECKING:
     )
     from .language import ExpressionError
     from .learning import Learned, Optimizer, learn, register_optimizer
-    from .play import ArmView, Player
+    from .play import ArmView, Player, load_player
     from .policies import (
         ChoicePolicy,
         Entry,
         IndexPolicy,
+        OptimalPolicy,
         Parameter,
         Policy,
         Start,
         load,
-        load_player,
         policy,
         register,
     )

@@ -1,7 +1,7 @@
 """The rewards of one episode, one pull at a time: those that the simulator would draw.
 
 The reward of an arm's j-th pull is a function of (seed, episode, arm, j), so that whoever plays the
-episode meets the same luck.
+episode meets the same rewards.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _uniform(word: int, key: int, first: int, count: int) -> Array:
     return ((x >> np.uint32(9)).astype(np.float64) + 0.5) * 2.0**-23
 
 
-class Luck:
+class EpisodeRewards:
     """What each pull of each arm pays in one episode.
 
     parameters: [arm, parameter], of the family

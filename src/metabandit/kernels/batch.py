@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .counts import TWO, ZERO, pair
-from .forward import DONE, MOST_PLAYS, TINY, fold, set_tables, step_two, totals
+from .counts import ZERO, pair
+from .forward import DONE, MOST_PLAYS, TINY, Judged, fold, set_tables, step_two, totals
 from .jit import jit, lane
 from .machine import Program
 from .simulator import DONE as SIMULATED
@@ -97,13 +97,20 @@ def _load(source, target):
         target[i] = source[i]
 
 
-Game = namedtuple("Game", "begin horizon plays best positions weights nothing room fault")
+SharedEpisodes = namedtuple("SharedEpisodes", "run problems behaviour draw decide outcome")
+SharedEpisodes.__doc__ = (
+    """What policies that play the same episodes have in common (see simulator.py)."""
+)
+
+Game = namedtuple("Game", "begin clock best positions weights work sums")
 Game.__doc__ = """What policies that are evaluated exactly have in common.
 
-begin: plays before the first choice; plays: pseudo-plays; best: the expected best mean
+begin: plays before the first choice; clock, work: see forward.py; best: the expected best mean
 positions, weights: the states before the first choice, as n, s1, s2, and how likely they are
-nothing, room, fault: for step_two
 """
+
+
+Screened = namedtuple("Screened", "regret reached choices")
 
 
 @lane
@@ -161,80 +168,66 @@ def _clear(m, slice):
 
 
 @jit
-def evaluate_many(
-    programs, which, limits, points, game, slice, choice, tables, regret, reached, choices
-):
+def _advance(m, end, slice, policy, game, fingerprinted):
+    """From m plays to `end`: plays made, less than `end` at a fault, and a fingerprint of all choices."""
+    clock, varies = game.clock, policy.program.varies
+    fingerprint = u64(0)
+    finite = varies or set_tables(m, clock, policy, max(end - 1, 0))
+    while m < end:
+        if varies:
+            finite = set_tables(m, clock, policy, m)
+        if fingerprinted:
+            fingerprint = u64(fingerprint + _choices(m, slice, policy.tables))
+        blocks = (m // 2 if slice.mirror else m) + 1
+        if step_two(m, ZERO, blocks, slice, policy, finite, game.work) != DONE:
+            break
+        m += 1
+        fold(m, slice)
+    return m, fingerprint
+
+
+@jit
+def evaluate_many(programs, which, limits, points, game, slice, policy, found):
     """The exact regret of index policies of two arms.
 
     After points[0], points[1], ... plays a policy whose regret is above its limit is given up: regret
-    only grows. regret[i] is what it was when `reached[i]` plays were made; it is infinite for a policy
-    whose index is not finite somewhere. choices[i], if there is room for it, is a fingerprint of all
-    choices up to there.
+    only grows. found.regret[i] is what it was when found.reached[i] plays were made; it is infinite for
+    a policy whose index is not finite somewhere. found.choices[i], if there is room for it, is a
+    fingerprint of all choices up to there.
     """
-    sums = game.fault[5:9]
+    fingerprinted = found.choices.shape[0] > 0
     for i in range(which.shape[0]):
         program = _program(programs, which[i])
-        _load(program.scalars, tables.scalars)
+        _load(program.scalars, policy.tables.scalars)
+        this = Judged(policy.choice, program, policy.tables)
         _begin(game, slice)
-        finite = True
         m = game.begin
         fingerprint = u64(0)
-        regret[i] = np.inf
+        found.regret[i] = np.inf
         for position in range(points.shape[0]):
             end = points[position]
-            if not program.varies:
-                finite = set_tables(
-                    m, game.horizon, game.plays, TWO, program, choice, tables, max(end - 1, 0)
-                )
-            status = DONE
-            while m < end:
-                if program.varies:
-                    finite = set_tables(
-                        m, game.horizon, game.plays, TWO, program, choice, tables, m
-                    )
-                if choices.shape[0] > 0:
-                    fingerprint = u64(fingerprint + _choices(m, slice, tables))
-                blocks = (m // 2 if slice.mirror else m) + 1
-                status = step_two(
-                    m,
-                    ZERO,
-                    blocks,
-                    slice,
-                    choice,
-                    tables,
-                    finite,
-                    game.room,
-                    game.room,
-                    game.nothing,
-                    game.nothing,
-                    game.fault,
-                )
-                if status != DONE:
-                    break
-                m += 1
-                fold(m, slice)
-            if status != DONE:
-                regret[i] = np.inf
+            m, part = _advance(m, end, slice, this, game, fingerprinted)
+            fingerprint = u64(fingerprint + part)
+            if m < end:
+                found.regret[i] = np.inf
                 break
-            totals(m, slice, sums)
-            regret[i] = m * game.best - sums[0]
-            if regret[i] > limits[i]:
+            totals(m, slice, game.sums)
+            found.regret[i] = m * game.best - game.sums[0]
+            if found.regret[i] > limits[i]:
                 break
-        reached[i] = m
-        if choices.shape[0] > 0:
-            choices[i] = fingerprint
+        found.reached[i] = m
+        if fingerprinted:
+            found.choices[i] = fingerprint
         _clear(m + 1, slice)
 
 
 @jit
-def simulate_many(
-    programs, which, first, row, run, problems, rule, draw, decide, work, checkpoints, both, final,
-    plays, fault, simple, out,
-):  # fmt: skip
+def simulate_many(programs, which, first, row, task, work, simple, out):
     """The regret of index policies in every episode, out[policy, episode]; infinite if one fails.
 
     Policy which[i] plays the episodes from number first[i] on, of the problems from row[i] on.
     """
+    run, problems, outcome = task.run, task.problems, task.outcome
     count = out.shape[1] // run.runs
     for i in range(which.shape[0]):
         program = _program(programs, which[i])
@@ -248,18 +241,14 @@ def simulate_many(
                 problems.low,
                 problems.high,
             ),
-            rule,
+            task.behaviour,
             program,
-            draw,
-            decide,
+            task.draw,
+            task.decide,
             work,
-            checkpoints,
-            both,
-            final,
-            plays,
-            fault,
+            outcome,
         )
-        regret = both[1] if simple else both[0]
+        regret = outcome.regret[1] if simple else outcome.regret[0]
         for j in range(out.shape[1]):
             out[i, j] = regret[j] if status == SIMULATED else np.inf
 
