@@ -126,15 +126,13 @@ def test_expected_regret_given_the_plays(horizon, alpha, beta):
     shares = rng.dirichlet(np.full(arms, 0.5), episodes)
     plays = np.array([rng.multinomial(horizon, share) for share in shares]).T
     wins = rng.binomial(plays, rng.random((arms, episodes)))
-    cells = posterior.grid(horizon + max(np.add(alpha, beta)))
     found = np.empty(episodes)
     posterior.expected_regret(
         np.array(alpha, float),
         np.array(beta, float),
+        horizon,
         plays.astype(np.float32),
         wins.astype(np.float32),
-        cells,
-        posterior.room(arms, cells.shape[1]),
         found,
     )
     expected = [

@@ -39,9 +39,7 @@ def _expect(prior: Bernoulli, horizon: int, final: npt.NDArray[np.float32], regr
     from ..kernels import posterior
 
     alpha, beta = np.array(prior.alpha), np.array(prior.beta)
-    cells = posterior.grid(horizon + float((alpha + beta).max()))
-    room = posterior.room(prior.arms, cells.shape[1])
-    posterior.expected_regret(alpha, beta, final[0], final[1], cells, room, regret)
+    posterior.expected_regret(alpha, beta, horizon, final[0], final[1], regret)
 
 
 class Population:

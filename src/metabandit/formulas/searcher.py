@@ -20,11 +20,12 @@ from ..policies.file import Expression, Origin, PolicyFile, StartSpec, check_tar
 from ..policies.start import default_start
 from ..priors import Prior
 from ..settings import check_whole
-from .classes import Classes, kept_classes
+from .classes import Classes
 from .grammar import Grammar
+from .kept import kept_classes
 from .measure import Ranking, measure_classes
 from .refine import refined
-from .result import Entry, Found
+from .result import Found, RankedFormula
 from .sample import problems_of, reachable_sample
 from .strategies import STRATEGIES, Exact, Halving, Strategy
 
@@ -307,7 +308,7 @@ def _finish(
             f"problems of {aim.prior}"
         )
     everything = [
-        Entry(
+        RankedFormula(
             known.trees[item],
             int(known.sizes[item]),
             float(value),
@@ -316,7 +317,7 @@ def _finish(
         )
         for item, value, regret, error in zip(which, values, regrets, errors, strict=True)
     ]
-    shortest: dict[int, Entry] = {}
+    shortest: dict[int, RankedFormula] = {}
     for entry in everything:
         shortest.setdefault(entry.length, entry)
     entries = [
