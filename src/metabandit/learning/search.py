@@ -23,7 +23,7 @@ from ..policies import Policy
 from ..priors import Prior
 from ..priors.families import BETA, Array
 from .judges import EXACTLY, SIMULATED, Judge, Judgement, Training, judging_method
-from .optimizers.base import Task, make_optimizer
+from .optimizers.base import make_optimizer
 from .spaces import Space
 from .trace import Trace, digest, read_values, write_values
 
@@ -184,7 +184,10 @@ class Search:
         judge = stage.judge
         optimizer = make_optimizer(
             plan.optimizer,
-            Task(stage.center, stage.deviation, stream(plan.seed, 2, number), judge.noisy),
+            stage.center,
+            stage.deviation,
+            seed=stream(plan.seed, 2, number),
+            noisy=judge.noisy,
         )
         most_work = _WORK * plan.effort * stage.share / _slowness(stage.space, plan.prior)
         most_judged = _EVALUATIONS * plan.effort * stage.share * len(stage.center)
