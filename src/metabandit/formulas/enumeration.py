@@ -366,4 +366,4 @@ class _Enumeration:
 
 def _each(combination: Any) -> int:
     """Formulas of a combination per node."""
-    return (combination.end - combination.small) * len(combination.variants)
+    return int(combination.end - combination.small) * len(combination.variants)

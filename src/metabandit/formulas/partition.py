@@ -139,7 +139,7 @@ def sharpen(
     >>> two = mb.Bernoulli(arms=2)
     >>> every = mb.make_classes(3, sample=mb.every_state(two, horizon=6))
     >>> len(every), len(mb.sharpen(every, two, horizon=6))
-    (26, 18)
+    (23, 18)
     """
     if not isinstance(classes, Classes):
         raise InputError(f"classes are what make_classes gives, not {classes!r}")

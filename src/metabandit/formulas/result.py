@@ -74,9 +74,9 @@ class RankedFormula:
     Examples
     --------
     >>> import metabandit as mb
-    >>> best = mb.search(mb.Bernoulli(arms=2), horizon=10, length=3, start="each-once").entries[0]
+    >>> best = mb.search(mb.Bernoulli(arms=2), horizon=10, length=4, start="each-once").entries[0]
     >>> best.formula, best.length, best.exact
-    ('r + 1/n', 4, True)
+    ('max(r, 1/5)', 4, True)
     """
 
     tree: Tree = field(repr=False)

@@ -191,7 +191,7 @@ def every_state(prior: Prior, horizon: int, *, start: str | Start | None = None)
     --------
     >>> import metabandit as mb
     >>> mb.every_state(mb.Bernoulli(arms=2), horizon=5).groups
-    27
+    23
     """
     horizon = check_horizon(horizon)
     begin = Start.read(start)
