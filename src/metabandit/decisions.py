@@ -76,14 +76,14 @@ class Index:
 
         return compile_expression(self.tree).bind(self.parameters)
 
-    def rates(self, horizon: int, *, begin: int, pseudo_plays: float, arms: int) -> Array:
+    def rates(self, horizon: int, begin: int, pseudo_plays: float, arms: int) -> Array:
         """The rate after each number of plays from `begin` on; empty if there is none."""
         values = self._by_step(self.bound_rate, horizon, begin, pseudo_plays, arms)
         for value in values[begin:]:
             check_rate(float(value), self)
         return values
 
-    def needed_plays(self, horizon: int, *, begin: int, pseudo_plays: float, arms: int) -> Array:
+    def needed_plays(self, horizon: int, begin: int, pseudo_plays: float, arms: int) -> Array:
         """The plays that every arm needs after each number of plays; empty if none are needed."""
         values = self._by_step(self.bound_needed, horizon, begin, pseudo_plays, arms)
         for value in values[begin:]:
@@ -100,7 +100,7 @@ class Index:
         if tree is None:
             return np.zeros(0)
         steps = np.arange(begin, horizon, dtype=np.float64)
-        moment = {"t": pseudo_plays + steps, "h": horizon - steps, "K": float(arms)}
+        moment: dict[str, Any] = {"t": pseudo_plays + steps, "h": horizon - steps, "K": float(arms)}
         values = np.zeros(horizon)
         values[begin:] = evaluate_tree(tree, moment)
         return values

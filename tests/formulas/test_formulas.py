@@ -14,7 +14,7 @@ import metabandit as mb
 from metabandit.engine.batch import Batch
 from metabandit.engine.objectives import read_objective
 from metabandit.engine.population import Population, play_population
-from metabandit.formulas import classes as classes_module
+from metabandit.formulas import kept
 from metabandit.formulas.refine import free_constants
 from metabandit.formulas.strategies import Exact, Halving, Ucb1Tuned
 from metabandit.language import length, parse, text
@@ -309,9 +309,9 @@ def test_damaged_class_files_are_refused(tmp_path):
 
 
 def test_classes_are_made_once(monkeypatch):
-    first = classes_module.kept_classes(3)
-    monkeypatch.setattr(classes_module, "make_classes", None)
-    again = classes_module.kept_classes(3)
+    first = kept.kept_classes(3)
+    monkeypatch.setattr(kept, "make_classes", None)
+    again = kept.kept_classes(3)
     assert (first.codes == again.codes).all()
 
 

@@ -90,7 +90,8 @@ def formulas(
         reachable_sample,
         sharpen,
     )
-    from ..formulas.classes import check_path, kept_path
+    from ..formulas.classes import check_path
+    from ..formulas.kept import kept_path
     from ..policies.start import default_start
     from ..priors import prior as read_prior
 

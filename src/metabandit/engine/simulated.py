@@ -156,9 +156,9 @@ def _interpret(plan: Plan, horizon: int) -> tuple[Any, Any, Any]:
     if isinstance(decision, Index):
         program = machine.load(decision.program(), False)
         begin = arms if plan.each_once else 0
-        moment = {"begin": begin, "pseudo_plays": plan.pseudo_plays, "arms": arms}
-        rate = decision.rates(horizon, **moment)
-        needed = decision.needed_plays(horizon, **moment)
+        moment = (begin, plan.pseudo_plays, arms)
+        rate = decision.rates(horizon, *moment)
+        needed = decision.needed_plays(horizon, *moment)
         if len(needed):
             # The indices of all arms are set again at each step.
             program = program._replace(varies=True)
@@ -402,6 +402,4 @@ class Simulation:
 
         assert isinstance(self.prior, Bernoulli), "has_posterior() refuses others"
         alpha, beta = np.array(self.prior.alpha), np.array(self.prior.beta)
-        cells = posterior.grid(self.horizon + float((alpha + beta).max()))
-        room = posterior.room(self.prior.arms, cells.shape[1])
-        posterior.expected_regret(alpha, beta, final[0], final[1], cells, room, regret)
+        posterior.expected_regret(alpha, beta, self.horizon, final[0], final[1], regret)

@@ -85,9 +85,9 @@ def _choice(plan: Plan, arms: int, horizon: int) -> Any:
     rate = needed = np.zeros(0)
     if isinstance(decision, Index):
         begin = arms if plan.each_once else 0
-        moment = {"begin": begin, "pseudo_plays": plan.pseudo_plays, "arms": arms}
-        rate = decision.rates(horizon, **moment)
-        needed = decision.needed_plays(horizon, **moment)
+        moment = (begin, plan.pseudo_plays, arms)
+        rate = decision.rates(horizon, *moment)
+        needed = decision.needed_plays(horizon, *moment)
     return forward.Choice(
         kinds[type(decision)],
         rate if len(rate) else np.zeros(horizon),

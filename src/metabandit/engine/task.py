@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import version
+from typing import Any
 
 import numpy as np
 
@@ -111,7 +112,7 @@ def read_task(
         reference=None if reference is None else policy(reference),
         start=Start.read(start),
         checkpoints=tuple(_read_points(checkpoints, horizon)),
-        **checked,  # type: ignore[arg-type]
+        **checked,
     )
     if task.reference is not None:
         task.reference.check(prior, horizon)
@@ -139,14 +140,14 @@ def _read_points(checkpoints: Sequence[int] | None, horizon: int) -> list[int]:
     return points if points[-1] == horizon else [*points, horizon]
 
 
-def _check_effort(effort: object) -> float:
+def _check_effort(effort: Any) -> float:
     number = read_number(effort, "the effort")
     if number <= 0.0:
         raise InputError(f"the effort must be greater than 0, not {number:g}")
     return number
 
 
-def _check_time_limit(limit: object) -> float:
+def _check_time_limit(limit: Any) -> float:
     number = read_number(limit, "the time limit")
     if number <= 0.0:
         raise InputError(f"the time limit must be greater than 0 seconds, not {number:g}")
@@ -166,7 +167,7 @@ def _check_lanes(lanes: object) -> int:
     return number
 
 
-_CHECKS = {
+_CHECKS: dict[str, Callable[[Any], Any]] = {
     "seed": check_seed,
     "effort": _check_effort,
     "time_limit": _check_time_limit,

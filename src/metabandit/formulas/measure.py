@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -53,7 +54,7 @@ def measure_classes(
     problems = _problems(task, len(which), runs)
     seconds = costs.simulation_seconds(prior, horizon, len(which) * problems * runs)
     tell(seconds / task.workers.slots, f"on {problems:,} fresh problems")
-    fresh = {"runs": runs, "seed": stream(task.seed, 2)}
+    fresh: dict[str, Any] = {"runs": runs, "seed": stream(task.seed, 2)}
     if objective.mean:
         sums, errors = programs.moments(which, 0, problems, **fresh)
         values = means = sums / problems

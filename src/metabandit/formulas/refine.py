@@ -12,7 +12,7 @@ from ..learning import learn
 from ..learning.measure import Measurement, measure
 from ..policies import policy
 from ..policies.file import Expression
-from .result import Entry, Refined
+from .result import RankedFormula, Refined
 
 # How long to learn: the formula is good already.
 _EFFORT = 0.25
@@ -62,7 +62,7 @@ def _value(tree: Tree) -> float:
     return float(scalars[program.spread[0]])
 
 
-def refined(entry: Entry, task: Task, announce: Callable[[str], None]) -> Entry:
+def refined(entry: RankedFormula, task: Task, announce: Callable[[str], None]) -> RankedFormula:
     """The entry with its constants learned as well, if it has any."""
     tree, values = free_constants(entry.tree)
     if not values:

@@ -21,7 +21,6 @@ from ..errors import InputError
 from ..policies import Policy
 from ..priors.families import Array
 from .judges import EXACTLY, SIMULATED, Judge, Judgement, Training, judging_method
-from .optimizers.base import Task as OptimizerTask
 from .optimizers.base import make_optimizer
 from .spaces import Space
 from .trace import Trace, digest, read_values, write_values
@@ -160,9 +159,10 @@ class Search:
         judge, settings = stage.judge, self.settings
         optimizer = make_optimizer(
             settings.optimizer,
-            OptimizerTask(
-                stage.center, stage.deviation, stream(self.task.seed, 2, number), judge.noisy
-            ),
+            stage.center,
+            stage.deviation,
+            seed=stream(self.task.seed, 2, number),
+            noisy=judge.noisy,
         )
         done = judged = 0
         work = 0.0

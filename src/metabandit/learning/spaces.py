@@ -148,11 +148,14 @@ class Space:
             assert start is not None
             return Power.of(self.degree, self.v1, values, start)
         if self.entry is not None:
-            content: Expression | Catalogued = self.entry.make(values, start, self.name).content()
-            # As it was declared, to the letter.
-            plain = isinstance(content, Expression)
-            return replace(content, expression=self.entry.formula) if plain else content
-        assert self.tree is not None and start is not None
+            content = self.entry.make(values, start, self.name).content()
+            if isinstance(content, Expression):
+                # As it was declared, to the letter.
+                return replace(content, expression=self.entry.formula)
+            assert isinstance(content, Catalogued)
+            return content
+        assert self.tree is not None
+        assert start is not None
         return Expression(expression=text(self.tree), parameters=values, start=StartSpec.of(start))
 
     def label(self, coordinates: Array) -> str:

@@ -106,6 +106,7 @@ class Policy(ABC):
 
     def check_setting(self, setting: Setting) -> None:
         """Refuse a setting that this policy cannot play; takes no time."""
+        return
 
     def content(self) -> Any:
         """The policy as a file has it (see policies/file.py), or None if no file can hold it."""
@@ -177,8 +178,15 @@ class Policy(ABC):
         """
         from ..play.players import make_player
 
-        given = {"seed": seed, "horizon": horizon, "prior": prior, "rewards": rewards}
-        return make_player(self, arms, journal=journal, **given)
+        return make_player(
+            self,
+            arms,
+            seed=seed,
+            horizon=horizon,
+            prior=prior,
+            rewards=rewards,
+            journal=journal,
+        )
 
     def __str__(self) -> str:
         return self.name

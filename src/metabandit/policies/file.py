@@ -43,7 +43,7 @@ class StartSpec:
 
     @classmethod
     def of(cls, start: Start) -> StartSpec:
-        kinds = {PRIOR_COUNTS: PRIOR_COUNTS, EACH_ONCE: EACH_ONCE, FREE: FREE}
+        kinds = {kind: kind for kind in (EACH_ONCE, PRIOR_COUNTS, FREE)}
         return cls(
             kind=kinds[start.kind],
             plays=start.plays,

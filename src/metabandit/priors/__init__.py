@@ -1,18 +1,10 @@
-"""What is known of the problems in advance: reward families, priors over problems, past problems."""
+"""What is known of the problems in advance: reward families, and priors over problems."""
 
+from .base import Prior, check_prior
 from .families import BERNOULLI, BETA, GAUSSIAN, Array, Family, compiling, truncated_gaussian_family
-from .kinds import (
-    PRIOR_KEYS,
-    PRIORS,
-    Bernoulli,
-    BetaRewards,
-    Gaussian,
-    Prior,
-    Table,
-    TruncatedGaussian,
-    check_prior,
-    prior,
-)
+from .parametric import Bernoulli, BetaRewards, Gaussian, TruncatedGaussian
+from .reading import PRIOR_KEYS, PRIORS, prior
+from .table import Table
 
 __all__ = [
     "BERNOULLI",

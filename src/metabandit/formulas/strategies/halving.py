@@ -14,6 +14,7 @@ from ...interrupts import interrupts_later
 from ...priors.families import Array
 from .base import Ints, Strategy
 
+
 class Halving(Strategy):
     """Rounds in which all that are left play the same new problems with the same rewards.
 
@@ -31,7 +32,7 @@ class Halving(Strategy):
         super().__init__(*arguments, **options)
         self.first = episodes
         self.runs = 1 if self.objective.mean else 20
-        self.episodes = {"runs": self.runs, "seed": self.seed}
+        self.episodes: dict[str, Any] = {"runs": self.runs, "seed": self.seed}
         self.now_left = np.arange(self.programs.count)
         self.now_round = 0
         self.now_problems = 0
@@ -61,7 +62,9 @@ class Halving(Strategy):
         left, sums, regret = self.now_left, self.now_sums, self.now_regret
         if self.objective.mean:
             simple = self.objective.simple
-            sums = sums + self.programs.moments(left, first, last, simple=simple, **self.episodes)[0]
+            sums = (
+                sums + self.programs.moments(left, first, last, simple=simple, **self.episodes)[0]
+            )
             values = sums / last
         else:
             played = self.programs.regret(left, first, last, **self.episodes)

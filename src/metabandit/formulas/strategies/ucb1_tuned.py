@@ -32,7 +32,10 @@ class Ucb1Tuned(Strategy):
         return None
 
     def __init__(self, *arguments: Any, pulls: int = 10_000_000, **options: Any) -> None:
+        from ...kernels import ucb1_tuned
+
         super().__init__(*arguments, **options)
+        self.kernel = ucb1_tuned
         if pulls < self.programs.count:
             raise InputError(
                 f"{pulls:,} pulls are too few: each of the {self.programs.count:,} classes is pulled once "
@@ -53,7 +56,7 @@ class Ucb1Tuned(Strategy):
     def _forget(self) -> None:
         """Nothing is ready: what comes next is played when it is needed."""
         count = self.programs.count
-        self.table = self.programs.kernel.Pulls(
+        self.table = self.kernel.Pulls(
             self.now_count,
             self.now_total,
             self.now_squares,
@@ -96,7 +99,7 @@ class Ucb1Tuned(Strategy):
         """Some pulls. At any time one of the `most` best at the outset was not pulled yet, and its index
         has only grown; so only classes that can come up to the least of these can be pulled.
         """
-        kernel, count = self.programs.kernel, self.programs.count
+        kernel, count = self.kernel, self.programs.count
         index, later = np.empty(count), np.empty(count)
         kernel.upper_bounds(self.table, self.now_pulled, index)
         kernel.upper_bounds(self.table, self.now_pulled + most, later)

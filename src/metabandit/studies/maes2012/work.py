@@ -18,8 +18,7 @@ from ...engine import Evaluation, evaluate, exact, recount
 from ...engine.batch import Batch
 from ...engine.task import silent, stream
 from ...errors import InputError
-from ...formulas import search, state_path
-from ...formulas.classes import Classes, kept_classes, make_classes
+from ...formulas import Classes, kept_classes, make_classes, search, state_path
 from ...learning import learn
 from ...learning.spaces import make_space
 from ...learning.trace import trace_path
