@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import metabandit as mb
-from metabandit.cli.workers import go_on
+from metabandit.cli.running import go_on
 from metabandit.studies.maes2012.reproduce import RECORDS
 from tests.sites import Site, exports, figures, until
 
