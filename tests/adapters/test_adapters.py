@@ -231,9 +231,9 @@ def test_arms_may_come_and_go():
     assert set(play(policy, 20, arms="ab")) == {"a", "b"}
     assert play(policy, 1, arms="abc") == ["c"]
     assert set(play(policy, 20, arms="bc")) == {"b", "c"}
-    plays = {view.arm: view.rewarded for view in policy._seat.player.indices()}
+    plays = {view.arm: view.rewarded for view in policy._player.player.indices()}
     play(policy, 20, arms="abc")
-    after = {view.arm: view.rewarded for view in policy._seat.player.indices()}
+    after = {view.arm: view.rewarded for view in policy._player.player.indices()}
     assert sum(after.values()) == 61
     assert after["a"] >= plays["a"] > 0
 
@@ -257,7 +257,7 @@ def test_burn_in_and_scaler_are_those_of_river():
     )
     for reward in (100.0, 130.0, 90.0, 120.0):
         scaled.update(scaled.pull([0, 1]), reward)
-    means = {view.arm: view.mean for view in scaled._seat.player.indices()}
+    means = {view.arm: view.mean for view in scaled._player.player.indices()}
     assert means == pytest.approx({arm: scaled._rewards[arm].get() for arm in (0, 1)})
     assert all(abs(mean) < 3.0 for mean in means.values())
 
@@ -270,7 +270,7 @@ def test_a_reward_that_is_refused_changes_nothing():
             policy.update(0, reward)
     with pytest.raises(mb.InputError, match="one number"):
         policy.update(0, True, False)
-    assert policy._n == sum(policy._counts.values()) == policy._seat.player.plays == 1
+    assert policy._n == sum(policy._counts.values()) == policy._player.player.plays == 1
 
 
 # River's first versions register their environments with gym, before it was Gymnasium.
@@ -524,13 +524,13 @@ def test_bandits_of_mabwiser_are_evaluated_beside_ours():
 def test_rewards_that_are_refused_change_nothing():
     early = RiverPolicy("ucb1", seed=1)
     early.update("a", 1)
-    early._seat._early.append(("b", 7.0))  # as with a reward scaler
+    early._player._early.append(("b", 7.0))  # as with a reward scaler
     with pytest.raises(mb.InputError, match="between 0 and 1"):
         early.pull(["a", "b"])
-    early._seat._early.pop()
+    early._player._early.pop()
     early.pull(["a", "b"])
-    assert early._seat.player.plays == 1
+    assert early._player.player.plays == 1
     with pytest.raises(mb.InputError, match="between 0 and 1"):
-        early._seat.update("c", 7.0)
-    assert early._seat.player.arms == ("a", "b")
-    assert "c" not in early._seat.player
+        early._player.update("c", 7.0)
+    assert early._player.player.arms == ("a", "b")
+    assert "c" not in early._player.player
