@@ -11,8 +11,19 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError
-from ..language import VARIABLES, Tree, bind, latex, names, operators, parse, text, variables
+from ..errors import InputError, compiling
+from ..language import (
+    OPERATORS,
+    VARIABLES,
+    Tree,
+    bind,
+    latex,
+    names,
+    operators,
+    parse,
+    text,
+    variables,
+)
 from ..play.rules import OwnRule, Rule, index_rule
 from ..settings import read_number
 from .start import Start
@@ -251,8 +262,8 @@ class IndexPolicy(Policy):
     def _check_rewards(self, low: float, high: float, family: str) -> None:
         if low >= 0.0 and high <= 1.0:
             return
-        for operator in ("kl_upper", "beta_quantile"):
-            if operator in operators(self.tree):
+        for operator in sorted(operators(self.tree), reverse=True):
+            if OPERATORS[operator].in_unit_interval:
                 raise InputError(
                     f"{self.name} uses {operator}, which is for rewards in [0, 1]; those of "
                     f"{family} lie between {low:g} and {high:g}"
@@ -372,7 +383,6 @@ class ChoicePolicy(Policy):
 
     def _decide(self) -> Any:
         from ..kernels.decide import compile_choice
-        from ..priors.families import compiling
 
         if self._compiled is None:
             with compiling(f"the rule of the policy {self.name}"):

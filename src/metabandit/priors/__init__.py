@@ -1,6 +1,6 @@
 """What is known of the problems in advance: reward families, priors over problems, past problems."""
 
-from .families import BERNOULLI, BETA, GAUSSIAN, Array, Family, compiling, truncated_gaussian_family
+from .families import BERNOULLI, BETA, GAUSSIAN, Array, Family, truncated_gaussian_family
 from .kinds import (
     PRIOR_KEYS,
     PRIORS,
@@ -29,7 +29,6 @@ __all__ = [
     "Table",
     "TruncatedGaussian",
     "check_prior",
-    "compiling",
     "prior",
     "truncated_gaussian_family",
 ]
