@@ -116,7 +116,9 @@ def test_random_numbers_are_those_of_the_simulator():
         mine = numerics.episode_seed(seed, episode)
         bits = random.episode_bits(np.uint64(seed), np.uint64(episode))
         for slot in range(3):
-            assert numerics.word_of(mine, slot) == random.slot_word(np.uint64(bits), np.uint64(slot))
+            assert numerics.word_of(mine, slot) == random.slot_word(
+                np.uint64(bits), np.uint64(slot)
+            )
         key = numerics.key_of(mine)
         noise = random.noise_bits(np.uint32(key), np.uint32(step & 0xFFFFFFFF), np.uint32(stream))
         assert numerics.bits(key, step, stream) == noise

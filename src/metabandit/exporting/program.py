@@ -124,7 +124,9 @@ def _body(tree: Tree | None, language: str, least_plays: float) -> str:
     return "\n".join(lines + _statement("return ", text, end, indent=indent, brackets=True))
 
 
-def _columns(assignments: Iterable[Assignment], source: str) -> tuple[list[tuple[str, ...]], str]:
+def _columns(
+    assignments: Iterable[Assignment], source: str
+) -> tuple[list[tuple[str, str, str]], str]:
     """SQL: a table per assignment, each with one column more than the one before; and the last one."""
     tables = []
     for item in assignments:
