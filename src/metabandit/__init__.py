@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         search,
         sharpen,
     )
-    from .language import ExpressionError
+    from .language import ExpressionError, register_operator
     from .learning import Learned, Optimizer, learn, register_optimizer
     from .play import ArmView, Player, load_player
     from .policies import (
@@ -125,6 +125,7 @@ __all__ = [
     "read_log",
     "recount",
     "register",
+    "register_operator",
     "register_optimizer",
     "replay",
     "reproduce",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -52,3 +53,17 @@ def nearest(name: str, known: Iterable[str]) -> str:
     if close:
         return f"did you mean {' or '.join(close)}? (known: {', '.join(names)})"
     return f"known: {', '.join(names)}"
+
+
+@contextmanager
+def compiling(what: str) -> Iterator[None]:
+    """Turn numba's error about a person's own function into one that names the function."""
+    from numba.core.errors import NumbaError
+
+    try:
+        yield
+    except NumbaError as error:
+        raise InputError(
+            f"{what} cannot be compiled; numba supports numbers, arrays, math and numpy "
+            f"functions, loops and conditions. It says:\n{error}"
+        ) from None

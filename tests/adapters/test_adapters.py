@@ -32,7 +32,7 @@ from metabandit.adapters.gymnasium import BanditEnv, play_env  # noqa: E402
 from metabandit.adapters.mabwiser import MABContestant, MetaMAB  # noqa: E402
 from metabandit.adapters.river import RiverPolicy, evaluate_river  # noqa: E402
 from metabandit.engine.rewards import Luck  # noqa: E402
-from metabandit.play.noise import episode_seed  # noqa: E402
+from metabandit.numerics import episode_seed  # noqa: E402
 
 
 @pytest.mark.parametrize("library", ["river", "gymnasium", "mabwiser"])

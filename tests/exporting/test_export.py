@@ -106,7 +106,7 @@ def test_every_operator_is_in_some_formula():
         for part in parts(policy.tree)
         if isinstance(part, Apply)
     }
-    assert known == set(OPERATORS)
+    assert known == {name for name, operator in OPERATORS.items() if operator.own is None}
 
 
 @pytest.fixture(scope="module")

@@ -119,11 +119,11 @@ def run_machine(tree, lanes, moment, dtype):
     count = len(lanes["n"])
     stride = count + 3
     arm, out, registers = 3, 6, 7  # rows; the first three belong to another arm
-    file = np.full((registers + program.registers, stride), np.nan, dtype)
+    rows = np.full((registers + program.registers, stride), np.nan, dtype)
     for row, name in enumerate(("n", "r", "s")):
         if name != "s" or program.uses_s:
-            file[arm + row, :count] = lanes[name]
-    flat = file.reshape(-1)
+            rows[arm + row, :count] = lanes[name]
+    flat = rows.reshape(-1)
     scalars = program.scalars.copy()
     # Another moment comes first; after it, the rows of constants are not filled again.
     for t, h, first in ((1.5, 0.5, 0), (moment["t"], moment["h"], program.constants)):
@@ -132,9 +132,9 @@ def run_machine(tree, lanes, moment, dtype):
         machine.spread_scalars(program.spread, scalars, flat, registers, stride, count, first)
     scratch = program.registers - opcodes.SCRATCH
     machine.run_lanes(program.lane_code, scalars, flat, arm, registers, out, stride, count, scratch)
-    assert np.isnan(file[:, count:]).all(), "the machine wrote beyond its lanes"
-    assert np.isnan(file[:arm]).all(), "the machine wrote to another arm"
-    return file[out, :count].astype(np.float64)
+    assert np.isnan(rows[:, count:]).all(), "the machine wrote beyond its lanes"
+    assert np.isnan(rows[:arm]).all(), "the machine wrote to another arm"
+    return rows[out, :count].astype(np.float64)
 
 
 def check_machine(tree, seed, count=19):

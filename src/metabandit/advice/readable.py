@@ -145,7 +145,9 @@ def _halve(
     for number in range(rounds):
         progress(number / rounds, f"{len(left)} formulas, round {number + 1} of {rounds}")
         judge.problems = first << number
-        sums[left] += judge.problems * judge.judge([policies[i] for i in left.tolist()], number).values
+        sums[left] += (
+            judge.problems * judge.judge([policies[i] for i in left.tolist()], number).values
+        )
         problems += judge.problems
         order = left[np.argsort(sums[left], kind="stable")]
         left = order if number == rounds - 1 else order[: max(_LAST, len(order) // 2)]

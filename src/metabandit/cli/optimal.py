@@ -31,7 +31,8 @@ def command(
     as_json: options.Json = False,
 ) -> None:
     """Solve for the Bayes-optimal policy for Bernoulli arms with Beta means: its reward and regret."""
-    from ..bayes.optimum import OptimalPolicy, check_solvable, check_target, optimal
+    from ..bayes.optimum import check_solvable, optimal
+    from ..policies.solved import OptimalPolicy, check_target
     from ..priors import prior as read_prior
     from ..settings import check_horizon
 

@@ -18,8 +18,8 @@ def command(as_json: options.Json = False) -> None:
             [
                 {
                     "name": entry.name,
-                    "kind": "index" if entry.build is None else "kernel",
-                    "formula": entry.formula,
+                    "kind": "index" if entry.is_index else "other",
+                    "formula": entry.description,
                     "parameters": [
                         {"name": item.name, "default": item.default, "rule": item.rule}
                         for item in entry.parameters
@@ -33,7 +33,7 @@ def command(as_json: options.Json = False) -> None:
     rows = []
     for entry in CATALOGUE.values():
         numbers = (f"{item.name}={item.default:g} ({item.rule})" for item in entry.parameters)
-        rows.append([entry.name, entry.formula, "\n".join(numbers), entry.source])
+        rows.append([entry.name, entry.description, "\n".join(numbers), entry.source])
     show_table(["policy", "formula", "parameters", "source"], rows)
     typer.echo("Any expression is a policy too: metabandit evaluate 'r + 3/(n + 2)'\nVariables:")
     for name, meaning in VARIABLES.items():

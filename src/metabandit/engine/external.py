@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..errors import InputError
-from ..play.noise import episode_seed
+from ..numerics import episode_seed
 from ..policies import Policy, Progress
 from ..priors import Prior
 from ..priors.families import Array

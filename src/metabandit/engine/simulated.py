@@ -21,10 +21,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..decisions import ByCuts, ByEpochs, ByPosterior, ByTable, Index, Own
-from ..errors import IndexFault, InputError
+from ..errors import IndexFault, InputError, compiling
 from ..policies import Plan
 from ..priors import Bernoulli, Prior
-from ..priors.families import Array, compiling
+from ..priors.families import Array
 from .threads import in_threads
 
 # Problems are drawn in groups of this many, so that the first problems of a large evaluation are

@@ -12,12 +12,12 @@ from typing import Any
 from ..errors import InputError
 from ..files import check_new, written
 from ..journal import Journal
+from ..numerics import key_of
 from ..policies.file import PLAYER_FORMAT as FORMAT
 from ..rewards import Rewards
 from ..settings import check_whole
 from ..tables import text_table
 from .arm import Arm, ArmName
-from .noise import key_of
 from .rules import Moment, Rule
 
 VERSION = 1

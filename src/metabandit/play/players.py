@@ -70,7 +70,7 @@ class _State:
 
 
 def check_player_seed(seed: object) -> int:
-    """A seed; all 64 bits, as the seeds of single episodes have (noise.episode_seed)."""
+    """A seed; all 64 bits, as the seeds of single episodes have (numerics.episode_seed)."""
     return check_whole(seed, "the seed", 0, most=2**64 - 1)
 
 

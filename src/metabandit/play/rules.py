@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from .. import numerics
 from ..decisions import (
     ByCuts,
     ByEpochs,
@@ -25,10 +26,8 @@ from ..decisions import (
 )
 from ..errors import IndexFault, InputError
 from ..language import Apply, Tree, variables
-from . import noise
 from .arm import Arm, ArmName
 from .index import index_values
-from .special import kl_upper
 
 # Values closer than this, relative to their size, are equal.
 TIE = 1e-9
@@ -59,7 +58,7 @@ class Moment:
         if len(tied) == 1:
             return tied[0], False
         at = self.step if step is None else step
-        return tied[noise.below(self.key, at, noise.TIES, len(tied))], True
+        return tied[numerics.below(self.key, at, numerics.TIES, len(tied))], True
 
 
 class Rule:
@@ -109,8 +108,10 @@ class IndexRule(Rule):
             return moment.best([-arm.plays for arm in moment.arms])[0]
         if self.rate is not None:
             rate = check_rate(self.rate(moment), self.decision)
-            if noise.unit(moment.key, moment.step, noise.CHOICES) < rate:
-                return noise.below(moment.key, moment.step, noise.CHOICES + 1, len(moment.arms))
+            if numerics.unit(moment.key, moment.step, numerics.CHOICES) < rate:
+                return numerics.below(
+                    moment.key, moment.step, numerics.CHOICES + 1, len(moment.arms)
+                )
         return self.best(moment)
 
     def best(self, moment: Moment) -> int:
@@ -157,7 +158,7 @@ class KlRule(IndexRule):
             # Twice the tolerance of ties: `most` has rounding of its own.
             if most[position] < best - 2.0 * TIE * abs(best):
                 break
-            values[position] = value = kl_upper(means[position], bounds[position])
+            values[position] = value = numerics.kl_upper(means[position], bounds[position])
             if value != value:
                 return super().best(moment)
             best = max(best, value)
@@ -230,17 +231,17 @@ def _log_gamma_draw(shape: float, key: int, step: int, stream: int) -> float:
     d = shape + 2.0 / 3.0 if shape < 1.0 else shape - 1.0 / 3.0
     attempt = stream
     while True:
-        z = quantile(noise.unit(key, step, attempt))
+        z = quantile(numerics.unit(key, step, attempt))
         root = 1.0 + z / math.sqrt(9.0 * d)
         if root > 0.0:
             log_v = 3.0 * log(root)
             least = 0.5 * z * z + d - d * root * root * root + d * log_v
-            if log(noise.unit(key, step, attempt + 1)) < least:
+            if log(numerics.unit(key, step, attempt + 1)) < least:
                 break
         attempt += 1 << 16
     result = log(d) + log_v
     if shape < 1.0:
-        result += log(noise.unit(key, step, stream + 2)) / shape
+        result += log(numerics.unit(key, step, stream + 2)) / shape
     return result
 
 
@@ -258,7 +259,7 @@ class PosteriorRule(Rule):
     def _beta(self, moment: Moment, a: float, b: float) -> list[float]:
         # X / (X + Y) with Gamma variates is a Beta variate; ln X - ln Y orders them alike.
         draws = []
-        key, step, stream = moment.key, moment.step, noise.ARMS
+        key, step, stream = moment.key, moment.step, numerics.ARMS
         for arm in moment.arms:
             wins = _log_gamma_draw(a + arm.total, key, step, stream)
             failures = max(b + arm.plays - arm.total, 1e-6)
@@ -270,7 +271,7 @@ class PosteriorRule(Rule):
         quantile = _normal_quantile()
         draws = []
         for position, arm in enumerate(moment.arms):
-            z = quantile(noise.unit(moment.key, moment.step, noise.ARMS + position))
+            z = quantile(numerics.unit(moment.key, moment.step, numerics.ARMS + position))
             draws.append(arm.mean + self.decision.sigma * z / math.sqrt(arm.plays))
         return draws
 
@@ -335,7 +336,7 @@ class CutsRule(Rule):
         if second.total < better:
             return 0
         if second.total < equal:
-            return noise.below(moment.key, moment.step, noise.TIES, 2)
+            return numerics.below(moment.key, moment.step, numerics.TIES, 2)
         return 1
 
 
@@ -352,7 +353,7 @@ class OwnRule(Rule):
         arms = moment.arms
         rows = [[arm.plays, arm.mean, arm.deviation] for arm in arms]
         n, r, s = np.array(rows).T.copy()
-        u = noise.unit(moment.key, moment.step, noise.CHOICES)
+        u = numerics.unit(moment.key, moment.step, numerics.CHOICES)
         arm = int(self.function(n, r, s, moment.t, moment.h, u))
         if not 0 <= arm < len(arms):
             raise InputError(f"the rule of {self.name} chose arm {arm} of {len(arms)}")

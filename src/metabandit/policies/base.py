@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..decisions import ByCuts, ByTable, Decision, Index, Own, check_moment
 from ..errors import InputError
-from ..language import VARIABLES, Tree, latex, names, operators, parse, text, variables
+from ..language import OPERATORS, VARIABLES, Tree, latex, names, operators, parse, text, variables
 from ..rewards import Rewards
 from ..settings import read_number
 from .start import Start
@@ -318,8 +318,8 @@ class IndexPolicy(Policy):
             setting.need_horizon(self.name)
         if setting.rewards.in_unit_interval:
             return
-        for operator in ("kl_upper", "beta_quantile"):
-            if operator in operators(self.tree):
+        for operator in sorted(operators(self.tree), reverse=True):
+            if OPERATORS[operator].in_unit_interval:
                 raise InputError(
                     f"{self.name} uses {operator}, which is for rewards in [0, 1]; those of "
                     f"{setting.paid_by} lie between {setting.rewards.low:g} and "

@@ -43,7 +43,7 @@ class StartSpec:
 
     @classmethod
     def of(cls, start: Start) -> StartSpec:
-        kinds = {kind: kind for kind in (EACH_ONCE, PRIOR_COUNTS, FREE)}
+        kinds: dict[str, Any] = {kind: kind for kind in (EACH_ONCE, PRIOR_COUNTS, FREE)}
         return cls(
             kind=kinds[start.kind],
             plays=start.plays,

@@ -6,31 +6,16 @@ To add one, make a `Family` from its quantile function and its mean; docs/extend
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError
+from ..errors import compiling
 
 Array = npt.NDArray[np.float64]
-
-
-@contextmanager
-def compiling(what: str) -> Iterator[None]:
-    """Turn numba's error about a user's function into one that names the function."""
-    from numba.core.errors import NumbaError
-
-    try:
-        yield
-    except NumbaError as error:
-        raise InputError(
-            f"{what} cannot be compiled; numba supports numbers, arrays, math and numpy "
-            f"functions, loops and conditions. It says:\n{error}"
-        ) from None
 
 
 @dataclass(frozen=True)
