@@ -127,6 +127,7 @@ def search(
             announce=say,
         )
     if plot is not None:
+        from .. import studies  # noqa: F401 (the picture shows formulas that they published)
         from ..report.drawing import save
         from ..report.runs import length_figure
 
