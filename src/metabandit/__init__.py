@@ -134,7 +134,8 @@ __all__ = [
     "write_report",
 ]
 
-# What starts fast comes first: a name is looked for in one after the other.
+# What starts fast comes first: a name is looked for in one after the other. Studies come before
+# reports, in which they register their own.
 _HOMES = (
     "errors",
     "policies",

@@ -40,7 +40,8 @@ def command(
     ] = None,
     force: options.Force = False,
 ) -> None:
-    """Make a report from records: a page that stands alone, tables, pictures. Nothing is computed anew."""
+    """Make a report from records: a page that stands alone, tables, pictures. Nothing is computed again."""
+    from .. import studies  # noqa: F401 (their reports are registered)
     from ..report import load_report, write_report
     from ..report.build import check_targets
 
@@ -51,13 +52,8 @@ def command(
     check_targets(out, tables, figures, force=force)
     made = load_report(records)
     with progress_bar("drawing") as bar:
+        formats = kinds or ["svg"]
         written = write_report(
-            made,
-            out,
-            tables=tables,
-            figures=figures,
-            formats=kinds or ["svg"],
-            force=force,
-            progress=bar,
+            made, out, tables=tables, figures=figures, formats=formats, force=force, progress=bar
         )
     typer.echo("written      " + ", ".join(map(str, written)))

@@ -111,6 +111,7 @@ def command(
 
 
 def _draw(found: Found, plot: Path) -> None:
+    from .. import studies  # noqa: F401  (the picture shows formulas that they published)
     from ..report.drawing import save
     from ..report.runs import length_figure
 

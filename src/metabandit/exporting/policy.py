@@ -12,6 +12,7 @@ from ..language import Apply, Constant, Name, Tree, bind, text, variables
 from ..policies import IndexPolicy, Policy, Start
 from ..policies.catalogue import policy as read_policy
 from ..policies.file import Origin
+from ..policies.start import FREE
 from ..settings import check_horizon, write_number
 
 # Comments of an exported program are no longer than this.

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
-from ..bayes.optimum import OptimalPolicy
 from ..language.values import evaluate_tree
-from ..policies import IndexPolicy, Policy
+from ..policies import IndexPolicy, OptimalPolicy, Policy
+from ..policies import policy as read_policy
 from ..priors import Bernoulli
 from ..priors.families import Array
 from .content import Figure
@@ -17,7 +16,7 @@ from .drawing import Line, choice_map, index_map
 
 # The optimal policy is drawn where it is solved in no time.
 _LONGEST = 300
-# The other arm of the picture of choices.
+# Plays and wins of the other arm in the picture of choices.
 _OTHER = (10, 5)
 
 
@@ -44,18 +43,12 @@ def indices(
     return np.broadcast_to(evaluate_tree(policy.bound, values), plays.shape)
 
 
-def _threshold(chosen: npt.NDArray[np.bool_], means: Array) -> float:
-    """The least mean from which on the arm is chosen; 1 if it never is."""
-    refused = np.flatnonzero(~chosen)
-    place = 0 if not len(refused) else int(refused[-1]) + 1
-    return float(means[place]) if place < len(means) else 1.0
-
-
-def _thresholds(policy: Policy, prior: Bernoulli, horizon: int, most: int) -> Line:
+def _thresholds(label: str, policy: Policy, prior: Bernoulli, horizon: int) -> Line:
     """For each number of plays of an arm, the mean from which on it is chosen, ties included."""
     there, won = _OTHER
+    x = range(1, min(40, horizon - there - 1) + 1)
     levels = []
-    for plays in range(1, most + 1):
+    for plays in x:
         wins = np.arange(plays + 1.0)
         if isinstance(policy, OptimalPolicy):
             chosen = np.array(
@@ -67,27 +60,34 @@ def _thresholds(policy: Policy, prior: Bernoulli, horizon: int, most: int) -> Li
             count = np.stack([np.full_like(wins, plays), np.full_like(wins, there)])
             first, second = indices(policy, prior, horizon, count, both)
             chosen = first >= second - 1e-12 * np.abs(second)
-        levels.append(_threshold(chosen, wins / plays))
-    return Line(policy.name, list(range(1, most + 1)), levels)
+        # The least mean above all that are refused; 1 if there is none.
+        least = max(np.flatnonzero(~chosen), default=-1) + 1
+        levels.append(float(least / plays) if least <= plays else 1.0)
+    return Line(label, x, levels)
 
 
 def policy_maps(
-    policies: Mapping[str, IndexPolicy], horizon: int, prior: Bernoulli, *, prefix: str
+    label: str, learned: Policy, prior: Bernoulli, horizon: int, *, prefix: str
 ) -> tuple[Figure, ...]:
-    """The index of each policy as a map, then where each chooses an arm, beside the optimum."""
-    moment = min(max(horizon // 2, 4), horizon - 1)
+    """The index of a policy and of UCB1-Tuned as maps, then where each chooses an arm, beside the optimum."""
+    policies = {label: learned, "UCB1-Tuned": read_policy("ucb1-tuned")}
+    indexed = {name: item for name, item in policies.items() if isinstance(item, IndexPolicy)}
+    if len(indexed) < len(policies):
+        return ()
     figures = [
-        _index_figure(label, policy, horizon, prior, moment, f"{prefix}-index-{place}")
-        for place, (label, policy) in enumerate(policies.items())
+        _index_figure(name, item, prior, horizon, f"{prefix}-index-{place}")
+        for place, (name, item) in enumerate(indexed.items())
     ]
-    if horizon <= _LONGEST and horizon > _OTHER[0] + 2:
-        figures.append(_choice_figure(policies, horizon, prior, f"{prefix}-choices"))
+    if _OTHER[0] + 2 < horizon <= _LONGEST:
+        figures.append(_choice_figure(indexed, prior, horizon, f"{prefix}-choices"))
     return tuple(figures)
 
 
 def _index_figure(
-    label: str, policy: IndexPolicy, horizon: int, prior: Bernoulli, moment: int, name: str
+    label: str, policy: IndexPolicy, prior: Bernoulli, horizon: int, name: str
 ) -> Figure:
+    moment = min(max(horizon // 2, 4), horizon - 1)
+
     def draw() -> object:
         plays = np.unique(np.geomspace(1, moment - 1, 60).round())
         means = np.linspace(0.0, 1.0, 101)
@@ -100,39 +100,34 @@ def _index_figure(
     return Figure(
         name,
         f"The index of {label}",
-        f"After {moment} of {horizon} plays, for an arm with so many plays and this mean reward. Bright is "
-        f"high; along a white line the index is the same, so arms there are as good as each other.",
+        f"After {moment} of {horizon} plays, by the arm's plays and mean reward. Bright is high; the "
+        f"index is the same along a white line, so arms on it are equally good.",
         draw,
         narrow=True,
     )
 
 
 def _choice_figure(
-    policies: Mapping[str, IndexPolicy], horizon: int, prior: Bernoulli, name: str
+    policies: Mapping[str, IndexPolicy], prior: Bernoulli, horizon: int, name: str
 ) -> Figure:
     there, won = _OTHER
 
     def draw() -> object:
-        most = min(40, horizon - there - 1)
-        best = _thresholds(OptimalPolicy(prior, horizon), prior, horizon, most)
-        lines: Sequence[Line] = [
-            Line(f"{label}: from this line up", line.x, line.y)
-            for label, policy in policies.items()
-            for line in [_thresholds(policy, prior, horizon, most)]
-        ]
+        best = OptimalPolicy(prior, horizon)
         return choice_map(
-            lines,
-            Line("the Bayes-optimal policy chooses the arm", best.x, best.y),
-            x="plays of the arm",
-            y="mean reward of the arm",
+            [
+                _thresholds(f"{label}: from this line up", item, prior, horizon)
+                for label, item in policies.items()
+            ],
+            _thresholds("the Bayes-optimal policy chooses the arm", best, prior, horizon),
             title=f"against an arm with {won} of {there}",
         )
 
     return Figure(
         name,
         "Which arm is chosen",
-        f"Of {horizon} plays; the other arm was played {there} times and won {won} times. The arm is "
-        f"chosen in the shaded area by the Bayes-optimal policy, and from its line up by each index.",
+        f"For {horizon} plays, against an arm that won {won} of its {there}. The Bayes-optimal policy "
+        f"chooses the arm in the shaded area; each index chooses it from its line up.",
         draw,
         narrow=True,
     )

@@ -1,6 +1,6 @@
-"""The records of a reproduction: one line of JSON for each piece of work that is done.
+"""The records of a reproduction: one line of JSON per step that is done.
 
-A line has the piece's id, kind and settings, the seed, the versions, how long it took, and the result.
+A line has the step's id, kind and settings, the seed, the versions, how long it took, and the result.
 Reports read these lines and nothing else.
 """
 
@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ...data import read_data
 from ...errors import InputError
 from ...journal import Journal, read_lines
+
+if TYPE_CHECKING:
+    from ...policies import Policy
 
 FORMAT = "metabandit reproduction"
 VERSION = 1
@@ -24,7 +28,23 @@ def is_reproduction(header: Any) -> bool:
 
 
 class Records(Mapping[str, dict[str, Any]]):
-    """The records of a reproduction by the id of their piece."""
+    """The records of a reproduction, by the id of their step.
+
+    Parameters
+    ----------
+    scale : str
+        The budgets of the run: ``quick`` or ``paper``.
+    seed : int
+        The seed of the run.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import metabandit as mb
+    >>> records = mb.Records.read(Path("docs/reproduction/records.jsonl"))
+    >>> round(records.result("floor/free/100")["regret"], 5)
+    1.74825
+    """
 
     def __init__(self, scale: str, seed: int) -> None:
         self.scale = scale
@@ -42,9 +62,21 @@ class Records(Mapping[str, dict[str, Any]]):
         return len(self.lines)
 
     def result(self, key: str) -> dict[str, Any]:
-        """The result of a piece."""
+        """The result of a step."""
         result: dict[str, Any] = self.lines[key]["result"]
         return result
+
+    def policy(self, given: Mapping[str, Any]) -> Policy:
+        """A policy as the settings of a step name it: as text, or as what a step found."""
+        from ...policies import policy
+        from ...policies.file import PolicyFile
+
+        if "text" in given:
+            return policy(given["text"])
+        found = self.result(given["of"])
+        if "place" in given:
+            return policy(found["ranking"][given["place"]]["formula"], start="each-once")
+        return read_data(PolicyFile, found["file"]).policy.policy(found["label"])
 
     def add(self, record: dict[str, Any]) -> None:
         """Keep a record, on disk before anything else happens."""
@@ -53,7 +85,7 @@ class Records(Mapping[str, dict[str, Any]]):
             self.journal.append(record)
 
     def sort(self, order: Sequence[str]) -> None:
-        """In this order; the file keeps that in which pieces were done."""
+        """Put them in this order; the file keeps the order in which the steps were done."""
         place = {name: number for number, name in enumerate(order)}
         names = sorted(self.lines, key=lambda name: place.get(name, len(place)))
         self.lines = {name: self.lines[name] for name in names}
@@ -95,7 +127,7 @@ class Records(Mapping[str, dict[str, Any]]):
 
     @classmethod
     def read(cls, path: Path) -> Records:
-        """The records of a file, to be looked at."""
+        """The records of a file, to look at."""
         try:
             values = read_lines(path)
         except OSError as error:
@@ -123,6 +155,6 @@ class Records(Mapping[str, dict[str, Any]]):
 
 def _damaged(path: Path, why: str) -> InputError:
     return InputError(
-        f"the records {path} are damaged: {why}; delete that line, and its piece is done again, or choose "
+        f"the records {path} are damaged: {why}; delete that line, and its step is done again, or choose "
         f"another folder (--out)"
     )
