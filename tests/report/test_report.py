@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -24,6 +22,7 @@ from metabandit.studies.maes2012.findings import Findings, judge
 from metabandit.studies.maes2012.plan import candidates, pieces
 from metabandit.studies.maes2012.records import Records
 from metabandit.studies.maes2012.report import reproduction_report
+from tests.commands import call
 
 ROOT = Path(__file__).parents[2]
 RECORDS = ROOT / "docs" / "reproduction" / "records.jsonl"
@@ -43,13 +42,7 @@ def page(reproduction, tmp_path_factory):
 
 
 def metabandit(*arguments, folder):
-    return subprocess.run(
-        [sys.executable, "-m", "metabandit", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=folder,
-    )
+    return call(arguments, folder)
 
 
 # What is said of a figure -----------------------------------------------------------------------
