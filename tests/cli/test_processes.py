@@ -78,6 +78,7 @@ def wait_for_generations(trace, count, process):
     wait_until(lambda: trace.exists() and trace.read_text("utf-8").count("\n") > count, process)
 
 
+@pytest.mark.slow
 def test_a_killed_run_is_resumed_bit_for_bit(tmp_path):
     answer(f"{LONG} | whole.json", tmp_path)
     whole = (tmp_path / "whole.json").read_bytes()
@@ -94,7 +95,7 @@ def test_a_killed_run_is_resumed_bit_for_bit(tmp_path):
     assert out.read_bytes() == whole
 
 
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("name", ["SIGINT", pytest.param("SIGTERM", marks=pytest.mark.slow)])
 def test_an_interrupted_run_writes_the_best_so_far(tmp_path, name):
     command = "learn | --space | power-1 | --horizon | 80 | --effort | 50 | --out | policy.json"
     with begin(command, tmp_path) as process:
@@ -114,6 +115,7 @@ SEARCH = """search | --horizon | 20 | --length | 4 | --strategy | ucb1-tuned | -
 | --out"""
 
 
+@pytest.mark.slow
 def test_a_killed_search_is_resumed(tmp_path):
     answer(f"{SEARCH} | whole.json", tmp_path)
     state = tmp_path / "killed.search.npz"
@@ -129,6 +131,7 @@ def test_a_killed_search_is_resumed(tmp_path):
     assert not state.exists()
 
 
+@pytest.mark.slow
 def test_an_interrupted_search_writes_the_best_so_far(tmp_path):
     with begin(SEARCH.replace("2500000", "200000000") + "| best.json", tmp_path) as process:
         wait_until((tmp_path / "best.search.npz").exists, process)

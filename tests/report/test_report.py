@@ -339,6 +339,7 @@ VIEWS = {
 
 
 @pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.browser
 def test_the_page_in_a_browser(browser, page, view):
     """It loads from the file alone, without a complaint; tables sort; nothing is cut off."""
     context = browser.new_context(**VIEWS[view])
@@ -384,6 +385,7 @@ def test_the_page_in_a_browser(browser, page, view):
     context.close()
 
 
+@pytest.mark.browser
 def test_the_page_in_print(browser, page, tmp_path):
     """Folded tables are unfolded, and everything is on paper."""
     context = browser.new_context()
