@@ -222,7 +222,15 @@ def site(tmp_path_factory):
         yield made
 
 
-@pytest.fixture(scope="module", params=["backwards", "processes", "dask", "cluster"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        "backwards",
+        pytest.param("processes", marks=pytest.mark.slow),
+        pytest.param("dask", marks=pytest.mark.cluster),
+        pytest.param("cluster", marks=pytest.mark.cluster),
+    ],
+)
 def executor(request):
     if request.param == "backwards":
         yield Backwards()
@@ -377,6 +385,7 @@ def test_large_tables_stay_here(small):
     assert any("too large to be sent" in message for message in said)
 
 
+@pytest.mark.slow
 def test_a_pool_that_breaks_says_so(small, tmp_path):
     out = tmp_path / "policy.json"
     options = {"episodes": 400, "generations": 40, "measured": False}
@@ -414,6 +423,7 @@ def test_a_search_that_loses_its_workers_while_it_measures_goes_on(tmp_path, mon
     assert [path.name for path in tmp_path.iterdir()] == ["best.json"]
 
 
+@pytest.mark.cluster
 def test_no_more_is_sent_than_workers_have_threads(site):
     with mb.Cluster(site.address) as joined:
         assert joined.slots == 2
@@ -429,6 +439,7 @@ def test_no_more_is_sent_than_workers_have_threads(site):
         assert joined.tell() == "2 workers, 11 of 12 pieces"
 
 
+@pytest.mark.cluster
 @pytest.mark.usefixtures("small")
 def test_a_worker_with_several_threads_gives_the_same(tmp_path):
     with Site(tmp_path, workers=1, threads=3) as site, mb.Cluster(site.address) as joined:

@@ -457,6 +457,7 @@ def test_what_cannot_be_reproduced_is_refused(options, message, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_to_the_same_records(tmp_path):
     """The real command, killed in the middle of two pieces."""
     command = [sys.executable, "-m", "metabandit", "reproduce", "curves", "--scale", "quick"]
