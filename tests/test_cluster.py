@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from metabandit.studies.maes2012.reproduce import RECORDS
 
 import metabandit as mb
 from metabandit.cli.running import go_on
-from metabandit.studies.maes2012.reproduce import RECORDS
 from tests import commands
 from tests.sites import Site, exports, figures, until
 

@@ -31,7 +31,7 @@ import metabandit.adapters.mabwiser as for_mabwiser  # noqa: E402
 from metabandit.adapters.gymnasium import BanditEnv, play_env  # noqa: E402
 from metabandit.adapters.mabwiser import MABContestant, MetaMAB  # noqa: E402
 from metabandit.adapters.river import RiverPolicy, evaluate_river  # noqa: E402
-from metabandit.engine.rewards import Luck  # noqa: E402
+from metabandit.engine.rewards import EpisodeRewards  # noqa: E402
 from metabandit.numerics import episode_seed  # noqa: E402
 
 
@@ -63,14 +63,14 @@ except mb.InputError as error:
 def test_luck_is_that_of_the_naive_twin(prior):
     seed, episode = 5, 3
     parameters = prior.draw(np.random.default_rng(1), 1)[0]
-    luck = Luck(prior.family, parameters, episode_seed(seed, episode))
+    rewards = EpisodeRewards(prior.family, parameters, episode_seed(seed, episode))
     key = naive.episode_word(seed, episode, 0)
     for arm in range(2):
         word = naive.episode_word(seed, episode, 1 + arm)
         for pull in [70, 0, 1, 2, 40]:
             u = naive.unit(naive.draw_bits((word + pull * naive.WEYL) & naive.MASK32, key))
             expected = naive.quantile(prior.family.name, u, parameters[arm])
-            assert luck.reward(arm, pull) == pytest.approx(expected, rel=1e-4, abs=1e-5)
+            assert rewards.reward(arm, pull) == pytest.approx(expected, rel=1e-4, abs=1e-5)
 
 
 def test_our_policies_beside_are_evaluated_as_alone():

@@ -2,16 +2,15 @@
 
 import json
 import math
-from functools import partial
 
 import numpy as np
 import pytest
 
 import metabandit as mb
-from metabandit.engine import exact
+from metabandit.engine.engine import Engine
 from metabandit.engine.objectives import read_objective
-from metabandit.engine.population import Population, play_population
-from metabandit.errors import IndexFault
+from metabandit.engine.simulated import Sampling
+from metabandit.engine.task import read_task
 from metabandit.kernels import posterior
 from metabandit.learning import judges, measure
 from metabandit.learning.optimizers import OPTIMIZERS
@@ -143,15 +142,12 @@ def test_expected_regret_given_the_plays(horizon, alpha, beta):
 
 def test_expected_regret_has_the_mean_of_regret_and_less_noise():
     policies = [mb.policy("r + 1/n", start="prior-counts"), mb.policy("ucb1-tuned")]
-    plans = [(item, item.plan(TWO, 100)) for item in policies]
+    plans = [item.plan(TWO, 100) for item in policies]
     problems = 40_000
+    engine = Engine(TWO, 100, Workers(2))
     plain, expected = (
-        play_population(
-            partial(Population, TWO, 100, posterior=posterior),
-            plans,
-            [0, problems],
-            seed=3,
-            workers=Workers(2),
+        engine.simulated_regret(
+            plans, [0, problems], seed=3, sampling=Sampling(posterior=posterior)
         )
         for posterior in (False, True)
     )
@@ -360,15 +356,8 @@ def test_judges_agree_whether_exact_or_simulated(text):
     method = "exact" if objective.mean else "problems"
 
     def judge(prior, method):
-        return judges.Judge(
-            objective,
-            prior,
-            20,
-            reference=reference,
-            method=method,
-            seed=3,
-            workers=Workers(2),
-        )
+        task = read_task(prior, 20, objective=text, reference=reference, threads=2)
+        return judges.Judge(task, method, seed=3)
 
     exactly = judge(problems, method).judge(candidates, 0)
     assert exactly.noise == 0.0
@@ -384,27 +373,20 @@ def test_judges_agree_whether_exact_or_simulated(text):
 
 def test_exact_judges_are_evaluate():
     candidates = [mb.policy(item) for item in ("ucb1", "thompson", "optimal", "eps_n-greedy")]
-    for item in candidates:
-        item.prepare(TWO, 20, None)
-    plans = [(item, item.plan(TWO, 20)) for item in candidates]
+    plans = [item.plan(TWO, 20) for item in candidates]
+    engine = Engine(TWO, 20, Workers(2))
     expected = mb.evaluate(candidates, TWO, 20, method="exact")
     for simple, name in ((False, "mean_regret"), (True, "simple_regret")):
-        found = exact.evaluate_population(plans, TWO, 20, simple=simple, workers=Workers(2))
-        assert [float(item[0]) for item in found] == pytest.approx(
+        found = engine.exact_regret(plans, simple=simple)
+        assert found[:, 0].tolist() == pytest.approx(
             [getattr(item, name) for item in expected], abs=1e-12
         )
     broken = mb.policy("r + ln(r - 0.5)")
-    fault = exact.evaluate_population(
-        [(broken, broken.plan(TWO, 20))], TWO, 20, simple=False, workers=Workers(1)
-    )
-    assert isinstance(fault[0], IndexFault)
+    assert np.isinf(engine.exact_regret([broken.plan(TWO, 20)])).all()
 
 
 def test_more_problems_are_drawn_when_noise_hides_the_differences():
-    objective = read_objective("regret", reference=None)
-    judge = judges.Judge(
-        objective, TWO, 20, reference=None, method="simulated", seed=1, workers=Workers(1)
-    )
+    judge = judges.Judge(read_task(TWO, 20, threads=1), "simulated", seed=1)
     before = judge.problems
     clear = judges.Judgement(np.array([1.0, 2.0, 3.0, 4.0]), 0.01, before, 1, 0.0)
     judge.adapt(clear)
@@ -470,16 +452,8 @@ def test_the_papers_protocol():
     assert len(found.trace) == 12
     # The same problems with the same luck: the same candidate has the same value.
     space = make_space("ucb1", TWO, paper=True)
-    judge = judges.Judge(
-        read_objective("regret", reference=None),
-        TWO,
-        30,
-        reference=None,
-        method="simulated",
-        seed=8,
-        workers=Workers(1),
-        training=judges.Training(),
-    )
+    task = read_task(TWO, 30, threads=1)
+    judge = judges.Judge(task, "simulated", seed=8, training=judges.Training())
     candidate = space.policy(np.array([-0.77]))
     assert judge.judge([candidate], 0).values == judge.judge([candidate], 7).values
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from metabandit.studies.maes2012.reproduce import RECORDS, UNFINISHED, reproduce
+from metabandit.studies.maes2012.scales import SCALES, Scale
 
 import metabandit as mb
 from metabandit.studies.maes2012 import paper, plan, records, screening, work
 from metabandit.studies.maes2012.plan import PARTS, candidates, pieces
 from metabandit.studies.maes2012.records import Records
-from metabandit.studies.maes2012.reproduce import RECORDS, UNFINISHED, reproduce
-from metabandit.studies.maes2012.scales import SCALES, Scale
 from metabandit.workers import Workers
 
 TINY = Scale(
