@@ -79,7 +79,7 @@ def classify(
             valid[row] = valid[operands].all()
         valid[row] &= np.isfinite(values[row]).all()
     ranks = np.zeros(len(rows_of), np.uint64)
-    fingerprints.rank(np.arange(len(rows_of)), nodes, rows, keys, ranks)
+    fingerprints.rank(0, len(rows_of), nodes, rows, keys, ranks)
     chosen = [rows_of[tree] for tree in trees]
     numbers = iter(Numbering().add(ranks[[row for row in chosen if valid[row]]])[0].tolist())
     return [next(numbers) if valid[row] else None for row in chosen]
@@ -117,16 +117,12 @@ def sharpen(
     ----------
     classes : Classes
         What `make_classes` gives.
-    prior : Prior
-        Two Bernoulli arms.
-    horizon : int
-        Plays per episode.
+    prior, horizon : Prior, int
+        Two Bernoulli arms, and the plays per episode.
     start : str or Start, optional
         How play begins; by default each arm is played once.
-    threads : int, optional
-        Threads to use; all cores by default.
-    progress : callable, optional
-        Called with how much is done, and how much there is.
+    threads, progress
+        As for `make_classes`.
 
     Returns
     -------
