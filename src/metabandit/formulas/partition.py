@@ -16,7 +16,7 @@ from ..priors import Bernoulli, Prior, check_prior
 from ..settings import check_horizon
 from ..workers import make_crew
 from .classes import Classes
-from .fingerprints import TOLERANCE, Numbering, make_keys
+from .fingerprints import TOLERANCE, Fingerprints, Ints, Numbering, make_keys
 from .sample import Sample, check_sample, problems_of
 
 # Classes that are evaluated at a time.
@@ -147,17 +147,8 @@ def sharpen(
             f"and {horizon}"
         )
     batch = Batch.of(classes.compile(progress), prior, horizon, begin, make_crew(threads))
-    found, parts = [], []
-    for first in range(0, len(classes), _CHUNK):
-        which = np.arange(first, min(first + _CHUNK, len(classes)))
-        regret, _, choices = batch.evaluate(which, points=[horizon], with_choices=True)
-        playable = np.isfinite(regret)
-        found.append(which[playable])
-        parts.append(choices[playable])
-        if progress is not None:
-            progress(int(which[-1]) + 1, len(classes))
-    which = np.concatenate(found)
-    _, first_of, number = np.unique(np.concatenate(parts), return_index=True, return_inverse=True)
+    which, choices = _choices(batch, horizon, progress)
+    _, first_of, number = np.unique(choices, return_index=True, return_inverse=True)
     sizes = np.bincount(number, classes.sizes[which]).astype(np.int64)
     order = np.argsort(first_of)
     problems = problems_of(prior, horizon, begin)
@@ -167,3 +158,17 @@ def sharpen(
         codes=classes.codes[which[first_of[order]]],
         sizes=sizes[order],
     )
+
+
+def _choices(batch: Batch, horizon: int, progress: Progress | None) -> tuple[Ints, Fingerprints]:
+    """The classes that can be played, and fingerprints of all that they choose."""
+    found, parts = [], []
+    for first in range(0, batch.count, _CHUNK):
+        which = np.arange(first, min(first + _CHUNK, batch.count))
+        regret, _, choices = batch.evaluate(which, points=[horizon], with_choices=True)
+        playable = np.isfinite(regret)
+        found.append(which[playable])
+        parts.append(choices[playable])
+        if progress is not None:
+            progress(int(which[-1]) + 1, batch.count)
+    return np.concatenate(found), np.concatenate(parts)

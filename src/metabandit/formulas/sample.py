@@ -148,9 +148,10 @@ def reachable_sample(
         )
     plays = _random_plays(rng, arms, least, horizon, groups)
     sums, squares = _rewards(prior, plays, rng)
-    description = {"domain": "reachable", "problems": problems_of(prior, horizon, begin)}
-    description |= {"groups": groups, "arms": arms, "seed": seed}
-    return Sample(_variables(plays, sums, squares, counts, horizon), description)
+    problems = problems_of(prior, horizon, begin)
+    drawn = {"groups": groups, "arms": arms, "seed": seed}
+    values = _variables(plays, sums, squares, counts, horizon)
+    return Sample(values, {"domain": "reachable", "problems": problems, **drawn})
 
 
 def every_state(prior: Prior, horizon: int, *, start: str | Start | None = None) -> Sample:
