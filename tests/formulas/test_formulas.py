@@ -98,6 +98,11 @@ def test_equal_sums_and_increasing_functions_are_one_class():
     assert mb.classify(["r", "n", "-r", "ln(r)", "1/(n - n)"]) == [0, 1, 2, None, None]
 
 
+def test_formulas_with_more_than_two_operands_are_not_compared():
+    with pytest.raises(mb.InputError, match="beta_quantile, which has 3"):
+        mb.classify(["r", "1 + beta_quantile(1 - 1/t, n*r + 1, n*(1 - r) + 1)"])
+
+
 def _members():
     """All valid formulas up to length 4, by class; those that are alone in theirs are left out."""
     trees = [tree for made in naive.all_formulas(mb.Grammar(), 4) for tree in made]

@@ -213,21 +213,27 @@ class _Enumeration:
             values = rows.values[: len(self.values)].copy()
         self._keep(values)
 
-    def _fingerprints(self, combination: Any, first: int, last: int) -> Fingerprints:
-        """values(F) of formulas with nodes first, ..., last - 1."""
-        each = _each(combination)
+    def _in_parts(self, fill: Any, first: int, last: int, each: int = 1) -> Fingerprints:
+        """What fill(first, last, rows, out) gives for nodes, `each` numbers per node, in threads."""
         out = np.empty((last - first) * each, np.uint64)
         step = max(1, _SHARE // each)
 
         def work(begin: int) -> None:
             end = min(begin + step, last)
-            part = combination._replace(first=begin, last=end)
-            into = out[(begin - first) * each : (end - first) * each]
             with self._rows() as rows:
-                self.kernel.combine(part, self.nodes, rows, self.keys, into)
+                fill(begin, end, rows, out[(begin - first) * each : (end - first) * each])
 
         in_threads(work, range(first, last, step), self.threads)
         return out
+
+    def _fingerprints(self, combination: Any, first: int, last: int) -> Fingerprints:
+        """values(F) of formulas with nodes first, ..., last - 1."""
+
+        def fill(begin: int, end: int, rows: Any, out: Fingerprints) -> None:
+            part = combination._replace(first=begin, last=end)
+            self.kernel.combine(part, self.nodes, rows, self.keys, out)
+
+        return self._in_parts(fill, first, last, _each(combination))
 
     def _add_nodes(self, operation: Any, left: Any, right: Any) -> None:
         """Keep new nodes, and put them into classes."""
@@ -238,16 +244,11 @@ class _Enumeration:
         for part, values in zip(self.nodes, (operation, left, right), strict=True):
             part[first:last] = values
         self.count = last
-        ranks = np.empty(last - first, np.uint64)
 
-        def work(begin: int) -> None:
-            end = min(begin + _SHARE, last)
-            which, into = np.arange(begin, end), ranks[begin - first : end - first]
-            with self._rows() as rows:
-                self.kernel.rank(which, self.nodes, rows, self.keys, into)
+        def fill(begin: int, end: int, rows: Any, out: Fingerprints) -> None:
+            self.kernel.rank(begin, end, self.nodes, rows, self.keys, out)
 
-        in_threads(work, range(first, last, _SHARE), self.threads)
-        numbers, fresh = self.classes.add(ranks)
+        numbers, fresh = self.classes.add(self._in_parts(fill, first, last))
         self.class_of.append(numbers)
         self.shortest.append(first + fresh)
 

@@ -16,7 +16,7 @@ from ..priors import Bernoulli, Prior, check_prior
 from ..settings import check_horizon
 from ..workers import make_workers
 from .classes import Classes
-from .fingerprints import TOLERANCE, Numbering, make_keys
+from .fingerprints import TOLERANCE, Fingerprints, Ints, Numbering, make_keys
 from .sample import Sample, check_sample, problems_of
 
 # Classes that are evaluated at a time.
@@ -79,7 +79,7 @@ def classify(
             valid[row] = valid[operands].all()
         valid[row] &= np.isfinite(values[row]).all()
     ranks = np.zeros(len(rows_of), np.uint64)
-    fingerprints.rank(np.arange(len(rows_of)), nodes, rows, keys, ranks)
+    fingerprints.rank(0, len(rows_of), nodes, rows, keys, ranks)
     chosen = [rows_of[tree] for tree in trees]
     numbers = iter(Numbering().add(ranks[[row for row in chosen if valid[row]]])[0].tolist())
     return [next(numbers) if valid[row] else None for row in chosen]
@@ -117,16 +117,12 @@ def sharpen(
     ----------
     classes : Classes
         What `make_classes` gives.
-    prior : Prior
-        Two Bernoulli arms.
-    horizon : int
-        Plays per episode.
+    prior, horizon : Prior, int
+        Two Bernoulli arms, and the plays per episode.
     start : str or Start, optional
         How play begins; by default each arm is played once.
-    threads : int, optional
-        Threads to use; all cores by default.
-    progress : callable, optional
-        Called with how much is done, and how much there is.
+    threads, progress
+        As for `make_classes`.
 
     Returns
     -------
@@ -153,17 +149,8 @@ def sharpen(
     programs = ManyPrograms.of(
         classes.compile(progress), prior, horizon, begin, make_workers(threads)
     )
-    found, parts = [], []
-    for first in range(0, len(classes), _CHUNK):
-        which = np.arange(first, min(first + _CHUNK, len(classes)))
-        regret, _, choices = programs.exact_regret(which, points=[horizon], with_choices=True)
-        playable = np.isfinite(regret)
-        found.append(which[playable])
-        parts.append(choices[playable])
-        if progress is not None:
-            progress(int(which[-1]) + 1, len(classes))
-    which = np.concatenate(found)
-    _, first_of, number = np.unique(np.concatenate(parts), return_index=True, return_inverse=True)
+    which, choices = _choices(programs, horizon, progress)
+    _, first_of, number = np.unique(choices, return_index=True, return_inverse=True)
     sizes = np.bincount(number, classes.sizes[which]).astype(np.int64)
     order = np.argsort(first_of)
     problems = problems_of(prior, horizon, begin)
@@ -173,3 +160,17 @@ def sharpen(
         codes=classes.codes[which[first_of[order]]],
         sizes=sizes[order],
     )
+
+
+def _choices(programs: ManyPrograms, horizon: int, progress: Progress | None) -> tuple[Ints, Fingerprints]:
+    """The classes that can be played, and fingerprints of all that they choose."""
+    found, parts = [], []
+    for first in range(0, programs.count, _CHUNK):
+        which = np.arange(first, min(first + _CHUNK, programs.count))
+        regret, _, choices = programs.exact_regret(which, points=[horizon], with_choices=True)
+        playable = np.isfinite(regret)
+        found.append(which[playable])
+        parts.append(choices[playable])
+        if progress is not None:
+            progress(int(which[-1]) + 1, programs.count)
+    return np.concatenate(found), np.concatenate(parts)

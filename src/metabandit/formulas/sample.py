@@ -63,12 +63,8 @@ def general_sample(*, groups: int = 1024, arms: int = 5, seed: int = 0) -> Sampl
 
     Parameters
     ----------
-    groups : int
-        Number of groups.
-    arms : int
-        Arms per group.
-    seed : int
-        Seed of the random numbers.
+    groups, arms, seed : int
+        Number of groups, arms per group, and seed of the random numbers.
 
     Returns
     -------
@@ -119,16 +115,12 @@ def reachable_sample(
 
     Parameters
     ----------
-    prior : Prior
-        The problems.
-    horizon : int
-        Plays per episode.
+    prior, horizon : Prior, int
+        The problems, and the plays per episode.
     start : str or Start, optional
         How play begins; by default each arm is played once.
-    groups : int
-        Number of groups.
-    seed : int
-        Seed of the random numbers.
+    groups, seed : int
+        Number of groups, and seed of the random numbers.
 
     Returns
     -------
@@ -156,16 +148,10 @@ def reachable_sample(
         )
     plays = _random_plays(rng, arms, least, horizon, groups)
     sums, squares = _rewards(prior, plays, rng)
-    return Sample(
-        _variables(plays, sums, squares, counts, horizon),
-        {
-            "domain": "reachable",
-            "problems": problems_of(prior, horizon, begin),
-            "groups": groups,
-            "arms": arms,
-            "seed": seed,
-        },
-    )
+    problems = problems_of(prior, horizon, begin)
+    drawn = {"groups": groups, "arms": arms, "seed": seed}
+    values = _variables(plays, sums, squares, counts, horizon)
+    return Sample(values, {"domain": "reachable", "problems": problems, **drawn})
 
 
 def every_state(prior: Prior, horizon: int, *, start: str | Start | None = None) -> Sample:
@@ -175,10 +161,8 @@ def every_state(prior: Prior, horizon: int, *, start: str | Start | None = None)
 
     Parameters
     ----------
-    prior : Prior
-        Two Bernoulli arms.
-    horizon : int
-        Plays per episode, at most 33.
+    prior, horizon : Prior, int
+        Two Bernoulli arms, and the plays per episode, at most 33.
     start : str or Start, optional
         How play begins; by default each arm is played once.
 

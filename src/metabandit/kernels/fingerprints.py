@@ -173,11 +173,11 @@ def _order(x, y, tolerance, keys):
 
 
 @jit
-def rank(which, nodes, rows, keys, out):
-    """ranks(F) of nodes."""
+def rank(first, last, nodes, rows, keys, out):
+    """ranks(F) of the nodes first, ..., last - 1."""
     groups = keys.groups
-    for position in range(which.shape[0]):
-        begin = _row_of(which[position], nodes, rows) * rows.points
+    for node in range(first, last):
+        begin = _row_of(node, nodes, rows) * rows.points
         total = u64(0)
         pair = 0
         for one in range(1, keys.arms):
@@ -192,7 +192,7 @@ def rank(which, nodes, rows, keys, out):
                 )
                 total = u64(total + compared)
                 pair += 1
-        out[position] = max(total, u64(2))
+        out[node - first] = max(total, u64(2))
 
 
 @jit

@@ -29,10 +29,7 @@ f32 = np.float32
 _LANES = 256
 
 BetaRows = namedtuple("BetaRows", "density a b top total below value lost product")
-BetaRows.__doc__ = """Rows of _LANES episodes, in one array per field so that the compiler can tell them apart.
-
-density: one row per arm and cell; product: one row; the others: one row per arm
-"""
+BetaRows.__doc__ = """Rows of _LANES episodes: of density one per arm and cell, of product one, else one per arm."""
 
 
 def expected_regret(
@@ -40,10 +37,11 @@ def expected_regret(
 ) -> None:
     """Fill regret[episode] from plays[arm, episode] and wins[arm, episode] of Beta(alpha, beta) arms."""
     cells = _grid(horizon + float((alpha + beta).max()))
-    arms, count = len(alpha), cells.shape[1]
-    sizes = {"density": arms * count, "product": 1}
+    arms = len(alpha)
+    shapes: dict[str, tuple[int, ...]] = {"density": (arms, cells.shape[1]), "product": ()}
+    # Arrays of their own, so that the compiler can tell them apart.
     rows = BetaRows(
-        **{field: np.zeros(sizes.get(field, arms) * _LANES, f32) for field in BetaRows._fields}
+        *(np.zeros((*shapes.get(name, (arms,)), _LANES), f32) for name in BetaRows._fields)
     )
     _expected_regret(alpha, beta, plays, wins, cells, rows, regret)
 
@@ -100,30 +98,20 @@ def _fill(row, number):
 @jit
 def _set_densities(k, first, alpha, beta, plays, wins, cells, rows):
     """The densities of arm k in all cells, after _LANES episodes from `first` on."""
-    episodes = plays.shape[1]
-    count = cells.shape[1]
-    at = k * _LANES
     for i in range(_LANES):
         # Lanes beyond the last episode repeat it.
-        episode = min(first + i, episodes - 1)
+        episode = min(first + i, plays.shape[1] - 1)
         a = 2.0 * (alpha[k] + wins[k, episode]) - 1.0
         b = 2.0 * (beta[k] + plays[k, episode] - wins[k, episode]) - 1.0
-        rows.a[at + i] = f32(a)
-        rows.b[at + i] = f32(b)
-        rows.top[at + i] = f32(_peak(a, b))
-    total = rows.total[at : at + _LANES]
+        rows.a[k, i] = f32(a)
+        rows.b[k, i] = f32(b)
+        rows.top[k, i] = f32(_peak(a, b))
+    total = rows.total[k]
     _fill(total, f32(0))
-    for g in range(count):
-        cell = (k * count + g) * _LANES
-        _densities(
-            rows.a[at : at + _LANES],
-            rows.b[at : at + _LANES],
-            rows.top[at : at + _LANES],
-            f32(cells[0, g]),
-            f32(cells[1, g]),
-            rows.density[cell : cell + _LANES],
-            total,
-        )
+    for g in range(cells.shape[1]):
+        u = f32(cells[0, g])
+        v = f32(cells[1, g])
+        _densities(rows.a[k], rows.b[k], rows.top[k], u, v, rows.density[k, g], total)
     for i in range(_LANES):
         total[i] = f32(1) / total[i]
 
@@ -131,30 +119,16 @@ def _set_densities(k, first, alpha, beta, plays, wins, cells, rows):
 @jit
 def _integrate(arms, cells, rows):
     """E[max - X_k] of every arm k, into rows.lost."""
-    count = cells.shape[1]
-    _fill(rows.below, f32(0))
-    _fill(rows.lost, f32(0))
-    for g in range(count - 1):
-        _fill(rows.product, f32(1))
+    density, below, value, product = rows.density, rows.below, rows.value, rows.product
+    for k in range(arms):
+        _fill(below[k], f32(0))
+        _fill(rows.lost[k], f32(0))
+    for g in range(cells.shape[1] - 1):
+        _fill(product, f32(1))
         for k in range(arms):
-            at = k * _LANES
-            cell = (k * count + g) * _LANES
-            _advance(
-                rows.density[cell : cell + _LANES],
-                rows.density[cell + _LANES : cell + 2 * _LANES],
-                rows.total[at : at + _LANES],
-                rows.below[at : at + _LANES],
-                rows.value[at : at + _LANES],
-                rows.product,
-            )
+            _advance(density[k, g], density[k, g + 1], rows.total[k], below[k], value[k], product)
         for k in range(arms):
-            at = k * _LANES
-            _collect(
-                rows.value[at : at + _LANES],
-                rows.product,
-                f32(cells[2, g]),
-                rows.lost[at : at + _LANES],
-            )
+            _collect(value[k], product, f32(cells[2, g]), rows.lost[k])
 
 
 @jit
@@ -167,5 +141,5 @@ def _expected_regret(alpha, beta, plays, wins, cells, rows, regret):
         for i in range(min(_LANES, episodes - first)):
             total = 0.0
             for k in range(arms):
-                total += plays[k, first + i] * rows.lost[k * _LANES + i]
+                total += plays[k, first + i] * rows.lost[k, i]
             regret[first + i] = total

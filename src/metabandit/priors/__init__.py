@@ -1,7 +1,7 @@
 """What is known of the problems in advance: reward families, and priors over problems."""
 
 from .base import Prior, check_prior
-from .families import BERNOULLI, BETA, GAUSSIAN, Array, Family, truncated_gaussian_family
+from .families import BERNOULLI, BETA, GAUSSIAN, Family
 from .parametric import Bernoulli, BetaRewards, Gaussian, TruncatedGaussian
 from .reading import PRIOR_KEYS, PRIORS, prior
 from .table import Table
@@ -12,7 +12,6 @@ __all__ = [
     "GAUSSIAN",
     "PRIORS",
     "PRIOR_KEYS",
-    "Array",
     "Bernoulli",
     "BetaRewards",
     "Family",
@@ -22,5 +21,4 @@ __all__ = [
     "TruncatedGaussian",
     "check_prior",
     "prior",
-    "truncated_gaussian_family",
 ]

@@ -16,8 +16,8 @@ def _count_arms(arms: int | None, *values: object) -> int:
     """The number of arms: as given, else as many as the longest list, else 2."""
     if arms is not None:
         return check_arms(arms)
-    lists = [len(value) for value in values if isinstance(value, (list, tuple, np.ndarray))]
-    return max([length for length in lists if length > 1], default=2)
+    lists = [value for value in values if isinstance(value, (list, tuple, np.ndarray))]
+    return max((len(value) for value in lists if len(value) > 1), default=2)
 
 
 def _per_arm(value: float | Sequence[float], arms: int, what: str) -> tuple[float, ...]:

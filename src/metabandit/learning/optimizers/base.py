@@ -16,30 +16,20 @@ from ...settings import check_keys, read_number, read_settings
 class Optimizer(ABC):
     """Minimises a function of d numbers by ask and tell.
 
-    A new optimiser subclasses this, sets `name`, `meaning` and `settings`, writes `begin`, `ask`, `tell`
-    and `center`, and is decorated with `register_optimizer`. All its randomness must come from `seed`: a
-    run that was killed is resumed by asking and telling again what is on record.
-
-    Parameters
-    ----------
-    center : array
-        Where to begin.
-    deviation : float
-        How far around it to look at first.
-    seed : int
-        Seed of the random numbers.
-    noisy : bool
-        Whether values are noisy.
-    settings : mapping
-        What a person set, by name.
+    A new optimiser subclasses this and is decorated with `register_optimizer`. All its randomness must
+    come from `seed`: a run that was killed is resumed by asking and telling again what is on record.
 
     Attributes
     ----------
-    initial, deviation, seed, noisy
-        What was given.
+    name, meaning, settings : str, str, mapping
+        Set by the class: its name, what it is, and numbers that a person may set, with their defaults;
+        None is for the optimiser to choose.
     chosen : dict
-        A value for each of the class's `settings`: the one given, or the default. None is for the
-        optimiser to choose.
+        The settings as the person set them.
+    initial, deviation : array, float
+        Where to begin, and how far around it to look at first.
+    seed, noisy : int, bool
+        Seed of the random numbers, and whether values are noisy.
 
     Examples
     --------
@@ -62,19 +52,11 @@ class Optimizer(ABC):
     settings: ClassVar[Mapping[str, float | None]] = {}
 
     def __init__(
-        self,
-        center: Array,
-        deviation: float,
-        *,
-        seed: int,
-        noisy: bool,
-        settings: Mapping[str, float],
+        self, settings: Mapping[str, float], center: Array, deviation: float, seed: int, noisy: bool
     ) -> None:
-        self.initial = center
-        self.deviation = deviation
-        self.seed = seed
-        self.noisy = noisy
         self.chosen = {**self.settings, **settings}
+        self.initial, self.deviation = center, deviation
+        self.seed, self.noisy = seed, noisy
         self.begin()
 
     @abstractmethod
@@ -130,7 +112,7 @@ def make_optimizer(
 ) -> Optimizer:
     """The optimiser of this text, about to begin."""
     kind, settings = read_optimizer(text)
-    return kind(center, deviation, seed=seed, noisy=noisy, settings=settings)
+    return kind(settings, center, deviation, seed, noisy)
 
 
 def check_count(value: float, what: str, least: int, most: int = 10_000) -> int:
