@@ -1,4 +1,4 @@
-"""The errors that a person can cause: they say what came, what the rule is, and what to do."""
+"""Errors that a person can cause: they say what came, what the rule is, and what to do."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class InputError(ValueError):
 
 
 class IndexFault(InputError):
-    """An index that is not a finite number at a state that play can reach."""
+    """An index that is not a finite number in a state that play can reach."""
 
     def __init__(self, policy: str, state: Sequence[float], *, uses_s: bool) -> None:
         n, r, s, t, value = state
@@ -30,7 +30,7 @@ class IndexFault(InputError):
         self._given = policy, tuple(state), uses_s
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # An exception is else copied from its message alone; this one comes from other processes, too.
+        # By default an exception is pickled as its message alone; this one also comes from workers.
         return _index_fault, self._given
 
 
@@ -39,7 +39,7 @@ def _index_fault(policy: str, state: Sequence[float], uses_s: bool) -> IndexFaul
 
 
 class WorkerError(RuntimeError):
-    """Other processes that cannot do the work that was handed to them, or not in the same way.
+    """Workers that cannot do their work, or whose figures would differ.
 
     What was finished is kept, as after Ctrl-C. The command line prints the message and ends with exit
     code 1.
@@ -47,7 +47,7 @@ class WorkerError(RuntimeError):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint for a misspelt name: the nearest known names, or all of them."""
+    """Return a hint for a misspelt name: the nearest known names, or all of them."""
     names = sorted(known)
     close = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
     if close:
