@@ -269,7 +269,7 @@ def _without_errors(function: Callable[..., float]) -> Callable[..., float]:
 
     def value(*operands: float) -> float:
         try:
-            return float(function(*operands))
+            return float(function(*map(float, operands)))
         except (ArithmeticError, ValueError):
             return math.nan
 
