@@ -57,12 +57,10 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 @contextmanager
 def compiling(what: str) -> Iterator[None]:
-    """Turn numba's error about a person's own function into one that names the function."""
-    from numba.core.errors import NumbaError
-
+    """Turn what goes wrong with a person's own function into an error that names the function."""
     try:
         yield
-    except NumbaError as error:
+    except Exception as error:  # numba's own errors, and those of what it looks at
         raise InputError(
             f"{what} cannot be compiled; numba supports numbers, arrays, math and numpy "
             f"functions, loops and conditions. It says:\n{error}"

@@ -326,7 +326,7 @@ def _python(function: Callable[..., Any], name: str) -> str:
                 f"{name} cannot be exported: its function uses {', '.join(outside)} from outside, and a "
                 f"program has only what is inside the function, and math"
             )
-    return re.sub(rf"\b{definition.name}\b", name, source).rstrip()
+    return re.sub(rf"\b{definition.name}(?=\()", name, source).rstrip()
 
 
 @cache

@@ -1,7 +1,7 @@
 """The numbers of the machine's operations. Plain integers, so that reading them costs no numba.
 
-An operator of the language has the number of its name in capitals; one without a number here is
-EXTERNAL, a person's own (language/operators.py).
+An operator of the language has the number of its name in capitals; a person's own operator is
+EXTERNAL (language/operators.py).
 """
 
 COPY = 0

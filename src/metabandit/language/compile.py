@@ -68,9 +68,7 @@ def _compiled(operator: Operator) -> Any:
 
 
 def _address(operator: Operator) -> tuple[int, int]:
-    """The last two numbers of an instruction that calls it: halves of its address."""
-    if operator.opcode != EXTERNAL:
-        return 0, 0
+    """The last two numbers of an instruction that calls it: the halves of its address."""
     address = _compiled(operator).address
     high, low = np.array([address >> 32, address & 0xFFFFFFFF], np.uint32).view(np.int32)
     return int(high), int(low)
@@ -124,7 +122,10 @@ class _Compiler:
             # A square is a product, also of negative numbers.
             tree = Apply("multiply", (tree.operands[0], tree.operands[0]))
         operator = OPERATORS[tree.operator]
-        opcode, more = operator.opcode, _address(operator)
+        if operator.own is None:
+            opcode, more = operator.opcode, (0, 0)
+        else:
+            opcode, more = EXTERNAL, _address(operator)
         inner = tree.operands[0]
         if tree.operator == "invert" and isinstance(inner, Apply) and inner.operator == "sqrt":
             opcode = INVERT_SQRT  # two operations in one pass

@@ -70,8 +70,13 @@ class Operator:
 
     @property
     def opcode(self) -> int:
-        """The number of the machine's operation."""
-        return int(getattr(opcodes, self.name.upper(), opcodes.EXTERNAL))
+        """The number of the machine's operation; a person's own operator has none to itself."""
+        if self.own is not None:
+            raise InputError(
+                f"{self.name} is an operator of your own, which formulas that are enumerated or compared "
+                f"cannot have; leave it out of the grammar, or evaluate the formula as a policy"
+            )
+        return int(getattr(opcodes, self.name.upper()))
 
     def form(self, language: str, *, safe: bool = False) -> str | None:
         """The template of its text in a language; None if there is none, and `refused` says why."""
@@ -264,7 +269,7 @@ def _without_errors(function: Callable[..., float]) -> Callable[..., float]:
 
     def value(*operands: float) -> float:
         try:
-            return float(function(*operands))
+            return float(function(*map(float, operands)))
         except (ArithmeticError, ValueError):
             return math.nan
 
