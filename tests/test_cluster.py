@@ -18,7 +18,7 @@ import pytest
 
 import metabandit as mb
 from metabandit.cli.workers import go_on
-from metabandit.studies.maes2012.reproduce import RECORDS
+from metabandit.studies.maes2012.run import RECORDS
 from tests.sites import Site, exports, figures, until
 
 COMMAND = [sys.executable, "-m", "metabandit"]

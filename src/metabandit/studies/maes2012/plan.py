@@ -88,7 +88,7 @@ SCALES = {
 
 
 @dataclass(frozen=True)
-class TestedPolicy:
+class StudiedPolicy:
     """A policy that is tested: a row of our tables.
 
     id: where it is from (printed, found, today, ours), and which it is
@@ -126,7 +126,7 @@ class TestedPolicy:
         return () if self.source is None else (self.source,)
 
 
-def tested_policies() -> tuple[TestedPolicy, ...]:
+def studied_policies() -> tuple[StudiedPolicy, ...]:
     """Every policy that is tested: the paper's as printed, those found here, today's and ours."""
     printed, found = [], []
     for row in table1():
@@ -135,15 +135,15 @@ def tested_policies() -> tuple[TestedPolicy, ...]:
             "group": group, "label": row.policy, "training": row.training, "paper": row
         }  # fmt: skip
         if row.text is not None:
-            printed.append(TestedPolicy(f"printed/{row.text}", text=row.text, **about))
+            printed.append(StudiedPolicy(f"printed/{row.text}", text=row.text, **about))
         if row.training is not None:
             symbolic = group == "symbolic"
             about["source"] = f"{'search/paper' if symbolic else f'learn/{name}'}/{row.training}"
             about["place"] = int(row.policy[-1]) - 1 if symbolic else None
-            found.append(TestedPolicy(f"found/{name}/{row.training}", **about))
-    today = [TestedPolicy(f"today/{text}", "today", label, text=text) for label, text in TODAY.items()]  # fmt: skip
+            found.append(StudiedPolicy(f"found/{name}/{row.training}", **about))
+    today = [StudiedPolicy(f"today/{text}", "today", label, text=text) for label, text in TODAY.items()]  # fmt: skip
     ours = [
-        TestedPolicy(f"ours/{name}/{horizon}", "ours", label, horizon, source=f"{kind}/ours/{horizon}")
+        StudiedPolicy(f"ours/{name}/{horizon}", "ours", label, horizon, source=f"{kind}/ours/{horizon}")
         for name, label, kind in (("power-1", "ours, Power-1", "learn"), ("formula", "ours, formula", "search"))
         for horizon in HORIZONS
     ]  # fmt: skip
@@ -241,7 +241,7 @@ def _formulas(scale: Scale, seed: int) -> Iterable[Step]:
 
 
 def _testing(scale: Scale, seed: int) -> Iterable[Step]:
-    for item in tested_policies():
+    for item in studied_policies():
         for family, prior in PRIORS.items():
             for horizon in HORIZONS:
                 problems, runs = scale.problems, scale.runs
@@ -277,7 +277,7 @@ def _exact_values(scale: Scale) -> Iterable[Step]:
             if start == "free" or horizon < 1000 or scale.patient:
                 name = f"floor/{start}/{horizon}"
                 yield _step(name, "table1", weight, start=start, horizon=horizon)
-    for item in tested_policies():
+    for item in studied_policies():
         for horizon in HORIZONS:
             if horizon == 1000:
                 # Half a minute each: for those made for it, or for any horizon, and the paper's formulas.
@@ -312,7 +312,9 @@ def _looking(scale: Scale, seed: int) -> Iterable[Step]:
             ("classes",),
             length=scale.length,
             horizon=horizon,
-            rivals=[item.text for item in tested_policies() if item.text and item.group in generic],
+            rivals=[
+                item.text for item in studied_policies() if item.text and item.group in generic
+            ],
             start="each-once",
             screening=list(scale.screening),
             seed=seed + 1,

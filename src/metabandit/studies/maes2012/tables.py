@@ -10,7 +10,7 @@ from ...report.content import Cell, Cells, ReportTable, number, percent, row, si
 from . import paper
 from .findings import CLOSE, COLUMNS, FAMILY, Findings, Reproduced
 from .paper import HORIZONS
-from .plan import TestedPolicy, tested_policies
+from .plan import StudiedPolicy, studied_policies
 
 # How a cell stands out, and the sign after its figure.
 _MARKS = {
@@ -62,7 +62,7 @@ def _printed(value: float | None) -> Cell:
     return Cell("" if value is None else f"{value:g}", value)
 
 
-def _above(findings: Findings, item: TestedPolicy, horizon: int) -> Cell:
+def _above(findings: Findings, item: StudiedPolicy, horizon: int) -> Cell:
     """How far a policy is above the floor; with its noise unless it is exact."""
     above, floor = findings.above_floor(item, horizon), findings.floor(horizon)
     if above is None or floor is None or findings.exact(item, horizon) is not None:
@@ -72,7 +72,7 @@ def _above(findings: Findings, item: TestedPolicy, horizon: int) -> Cell:
     return percent(above, half=NORMAL_95 * error / floor)
 
 
-def _training(item: TestedPolicy) -> Cell:
+def _training(item: StudiedPolicy) -> Cell:
     return Cell(str(item.training or ""), item.training or 0)
 
 
@@ -90,7 +90,7 @@ def best(findings: Findings) -> ReportTable:
             _above(findings, item, horizon),
         )
         for horizon in HORIZONS
-        for item in tested_policies()
+        for item in studied_policies()
         if item.group == "ours" and item.training == horizon
         if findings.test(item, "bernoulli", horizon) is not None
     ]
@@ -245,7 +245,7 @@ def common(findings: Findings) -> ReportTable | None:
 def tally(findings: Findings) -> tuple[str, ...]:
     """How many cells agree, as sentences."""
     counts: dict[tuple[bool, str], dict[str, int]] = {}
-    for item in tested_policies():
+    for item in studied_policies():
         for family, horizon in COLUMNS:
             found = findings.compare(item, family, horizon)
             if found is not None and found.verdict:
@@ -265,9 +265,9 @@ def tally(findings: Findings) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _remark(findings: Findings, item: TestedPolicy, horizon: int) -> str:
+def _remark(findings: Findings, item: StudiedPolicy, horizon: int) -> str:
     """What there is to say of a share of wins that is far from the paper's."""
-    for twin in tested_policies():
+    for twin in studied_policies():
         if twin.text is None or twin.paper is not item.paper or twin is item:
             continue
         here, there = findings.exact(item, horizon), findings.exact(twin, horizon)
@@ -287,7 +287,7 @@ def _remark(findings: Findings, item: TestedPolicy, horizon: int) -> str:
 
 def wins(findings: Findings) -> ReportTable:
     """Table 2: the share of problems won against UCB1-Tuned."""
-    made: dict[tuple[str, str], dict[int, TestedPolicy]] = {}
+    made: dict[tuple[str, str], dict[int, StudiedPolicy]] = {}
     for item in findings.policies():
         if item.training is not None:
             made.setdefault((item.label, item.origin), {})[item.training] = item
@@ -320,7 +320,7 @@ def wins(findings: Findings) -> ReportTable:
 
 
 def _wins(
-    findings: Findings, items: dict[int, TestedPolicy], horizon: int, remarks: list[str]
+    findings: Findings, items: dict[int, StudiedPolicy], horizon: int, remarks: list[str]
 ) -> Cells:
     """The four cells of a policy and horizon: ours, the paper's, points apart, ours with common luck."""
     item = items.get(horizon)
