@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import types
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 
 import metabandit as mb
 from metabandit import load_report, write_report
+from metabandit.report import registry
 from metabandit.report.content import (
     Cell,
     Figure,
@@ -203,7 +205,7 @@ def test_a_report_of_what_is_not_finished():
     whole = Records.read(RECORDS)
     some = Records(whole.scale, whole.seed)
     for name in list(whole)[:5]:
-        some.lines[name] = whole[name]
+        some[name] = whole[name]
     assert "none is complete yet (5 of" in dict(reproduction_report(some).facts)["parts"]
 
 
@@ -213,7 +215,7 @@ def test_a_report_of_each_part(part, tmp_path):
     whole = Records.read(RECORDS)
     some = Records(whole.scale, whole.seed)
     for step in steps(part, SCALES[whole.scale], whole.seed):
-        some.lines[step.id] = whole[step.id]
+        some[step.id] = whole[step.id]
     report = reproduction_report(some)
     done = dict(report.facts)["parts"]
     assert part in done.split(" (")[0].split(", ")
@@ -539,3 +541,26 @@ def test_figures_without_a_draw_are_no_part_of_the_text():
         "x", (), (), (Section("s", "S", (), (), (Figure("f", "F", "c", lambda: None),)),)
     )
     assert "F" not in as_markdown(report)
+
+
+def test_a_study_makes_the_report_of_its_own_records(tmp_path, monkeypatch):
+    """Reports know no study: it registers the format of its records, and formulas that it published."""
+    own = types.ModuleType("own_study")
+    own.read_report = lambda path: Report(f"my study of {path.name}")
+    own.published_formulas = lambda learned: (
+        "mine",
+        [{"formula": "r", "length": 1, "regret": 2.0}],
+    )
+    monkeypatch.setitem(sys.modules, "own_study", own)
+    monkeypatch.setattr(registry, "_MODULES", {})
+    path = tmp_path / "records.jsonl"
+    path.write_text('{"format": "my records"}\n{"id": 1}\n')
+    with pytest.raises(mb.InputError, match="neither JSON"):
+        load_report(path)
+    registry.register_study("my records", "own_study")
+    assert load_report(tmp_path).title == "my study of records.jsonl"
+    with pytest.raises(mb.InputError, match="a report of its own"):
+        load_report([path, path])
+    with pytest.raises(mb.InputError, match="neither JSON"):
+        load_report(RECORDS)
+    assert list(registry.published_formulas({})) == ["mine"]

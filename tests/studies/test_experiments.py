@@ -247,7 +247,7 @@ def test_learning_curves_end_with_what_was_learned(runner):
     }
     found, seconds = runner.do(Step("learn/power-1/20", learn), quietly)
     assert not list(runner.folder.iterdir())
-    runner.records.lines["learn/power-1/20"] = {"result": found, "seconds": seconds}
+    runner.records["learn/power-1/20"] = {"result": found, "seconds": seconds}
     look = {
         "of": "learn/power-1/20",
         "space": "power-1",
@@ -391,7 +391,7 @@ def test_a_person_can_stop_a_step_and_go_on(kind, runner, monkeypatch):
     assert not list(runner.folder.iterdir())
     assert again == whole
     # What was found can be played, refined numbers and all.
-    runner.records.lines[step.id] = {"result": again}
+    runner.records[step.id] = {"result": again}
     runner.policy({"of": step.id}).check(mb.Bernoulli(arms=2), 20)
 
 

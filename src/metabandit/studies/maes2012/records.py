@@ -6,7 +6,7 @@ Reports read these lines and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ def is_reproduction(header: Any) -> bool:
     return isinstance(header, dict) and header.get("format") == FORMAT
 
 
-class Records(Mapping[str, dict[str, Any]]):
+class Records(dict[str, dict[str, Any]]):
     """The records of a reproduction, by the id of their step.
 
     Parameters
@@ -49,21 +49,11 @@ class Records(Mapping[str, dict[str, Any]]):
     def __init__(self, scale: str, seed: int) -> None:
         self.scale = scale
         self.seed = seed
-        self.lines: dict[str, dict[str, Any]] = {}
         self.journal: Journal | None = None
-
-    def __getitem__(self, key: str) -> dict[str, Any]:
-        return self.lines[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.lines)
-
-    def __len__(self) -> int:
-        return len(self.lines)
 
     def result(self, key: str) -> dict[str, Any]:
         """The result of a step."""
-        result: dict[str, Any] = self.lines[key]["result"]
+        result: dict[str, Any] = self[key]["result"]
         return result
 
     def policy(self, given: Mapping[str, Any]) -> Policy:
@@ -80,15 +70,15 @@ class Records(Mapping[str, dict[str, Any]]):
 
     def add(self, record: dict[str, Any]) -> None:
         """Keep a record, on disk before anything else happens."""
-        self.lines[record["id"]] = record
+        self[record["id"]] = record
         if self.journal is not None:
             self.journal.append(record)
 
     def sort(self, order: Sequence[str]) -> None:
         """Put them in this order; the file keeps the order in which the steps were done."""
-        place = {name: number for number, name in enumerate(order)}
-        names = sorted(self.lines, key=lambda name: place.get(name, len(place)))
-        self.lines = {name: self.lines[name] for name in names}
+        rest = [name for name in self if name not in order]
+        for name in (*order, *rest):
+            self[name] = self.pop(name)
 
     def close(self) -> None:
         if self.journal is not None:
@@ -150,7 +140,7 @@ class Records(Mapping[str, dict[str, Any]]):
         for number, record in enumerate(values[1:], 2):
             if not isinstance(record, dict) or not _KEYS <= record.keys():
                 raise _damaged(path, f"line {number} is no record")
-            self.lines[record["id"]] = record
+            self[record["id"]] = record
 
 
 def _damaged(path: Path, why: str) -> InputError:

@@ -62,56 +62,34 @@ def published_formulas(learned: dict[str, Any]) -> tuple[str, list[dict[str, Any
     ]
 
 
-def _section(
-    name: str,
-    title: str,
-    *,
-    paragraphs: Sequence[str] = (),
-    tables: Sequence[ReportTable | None] = (),
-    figures: Sequence[Figure | None] = (),
-) -> list[Section]:
-    """A section with what there is; none if there is nothing."""
-    shown = tuple(table for table in tables if table is not None and table.rows)
-    drawn = tuple(figure for figure in figures if figure is not None)
-    return [Section(name, title, tuple(paragraphs), shown, drawn)] if shown or drawn else []
-
-
 def _sections(findings: Findings) -> list[Section]:
-    overviews = [tables.overview(findings, family) for family in FAMILIES]
-    details = [tables.detail(findings, *column) for column in COLUMNS]
-    between = [tables.differences(findings), tables.common(findings)]
-    return [
-        *_section(
-            "result",
-            "How far each policy is from the best possible one",
-            tables=[tables.best(findings)],
-            figures=[figures.above_floor(findings)],
-        ),
-        *_section(
-            "table1",
-            "Table 1",
-            paragraphs=[*tables.tally(findings), _GAUSSIAN],
-            tables=[*overviews, *between, *details],
-        ),
-        *_section("table2", "Table 2", tables=[tables.wins(findings)]),
-        *_section("curves", "Regret over time", figures=figures.regret_curves(findings)),
-        *_section(
-            "robustness", "Robustness to the horizon", figures=[figures.robustness(findings)]
-        ),
-        *_section("learning", "Learning curves", figures=figures.learning_curves(findings)),
-        *_section("maps", "What a learned policy does", figures=figures.maps(findings)),
-        *_section(
-            "formulas",
-            "Formulas",
-            tables=[costs.class_counts(findings), costs.search_worth(findings)],
-            figures=figures.formula_lengths(findings),
-        ),
-        *_section(
-            "times",
-            "Computing time",
-            tables=[costs.learning_times(findings), costs.step_times(findings)],
-        ),
+    """What there is to show; a section with nothing in it is left out."""
+    table1 = [
+        *(tables.overview(findings, family) for family in FAMILIES),
+        tables.differences(findings),
+        tables.common(findings),
+        *(tables.detail(findings, *column) for column in COLUMNS),
     ]
+    robust, distance = figures.robustness(findings), figures.above_floor(findings)
+    parts: list[tuple[str, str, Sequence[ReportTable | None], Sequence[Figure | None]]] = [
+        ("result", "How far each policy is from the best possible one", [tables.best(findings)], [distance]),
+        ("table1", "Table 1", table1, []),
+        ("table2", "Table 2", [tables.wins(findings)], []),
+        ("curves", "Regret over time", [], figures.regret_curves(findings)),
+        ("robustness", "Robustness to the horizon", [], [robust]),
+        ("learning", "Learning curves", [], figures.learning_curves(findings)),
+        ("maps", "What a learned policy does", [], figures.maps(findings)),
+        ("formulas", "Formulas", costs.class_tables(findings), figures.formula_lengths(findings)),
+        ("times", "Computing time", costs.time_tables(findings), []),
+    ]  # fmt: skip
+    sections = []
+    for name, title, some, drawn in parts:
+        shown = tuple(table for table in some if table is not None and table.rows)
+        pictures = tuple(figure for figure in drawn if figure is not None)
+        if shown or pictures:
+            said = (*tables.tally(findings), _GAUSSIAN) if name == "table1" else ()
+            sections.append(Section(name, title, said, shown, pictures))
+    return sections
 
 
 def _done(records: Records) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ...engine import evaluate, exact
+from ...engine import exact
 from ...engine.batch import Batch
 from ...policies import Policy, policy
 from ...priors.families import Array
@@ -37,10 +37,10 @@ def _compare(runner: Runner, batch: Batch, rivals: list[Policy], seed: int) -> d
     """Exactly; a rival that has no exact regret is simulated."""
     results = []
     for item in rivals:
-        simulated = runner.obstacle(item, batch.horizon) is not None
-        how = {"episodes": _EPISODES, "seed": seed} if simulated else {"method": "exact"}
-        asked: dict[str, Any] = {**how, **runner.who, "floor": False}
-        results.append(evaluate(item, batch.prior, batch.horizon, **asked)[0])
+        how: dict[str, Any] = {"method": "exact"}
+        if runner.obstacle(item, batch.horizon) is not None:
+            how = {"episodes": _EPISODES, "seed": seed}
+        results.append(runner.evaluate(item, batch.horizon, **how)[0])
     best = min(results, key=lambda item: item.mean_regret)
     regret, reached, choices = batch.evaluate(
         np.arange(batch.count),
@@ -67,8 +67,8 @@ def _screen(
 ) -> dict[str, Any]:
     """The same on episodes: classes that are surely worse are left out, the others play more."""
     rounds, seed = settings["screening"], settings["seed"]
-    asked: dict[str, Any] = {"episodes": rounds[-1], "seed": seed, **runner.who, "floor": False}
-    best = evaluate(rivals, batch.prior, batch.horizon, **asked).ranking()[0]
+    known = runner.evaluate(rivals, batch.horizon, episodes=rounds[-1], seed=seed)
+    best = known.ranking()[0]
     rival = next(item for item in rivals if item.name == best.policy)
     episodes = batch.simulation(runs=1, seed=seed)
     level = episodes.play_other(rival, rounds[-1])

@@ -24,7 +24,7 @@ from ...learning import learn
 from ...learning.spaces import make_space
 from ...learning.trace import trace_path
 from ...policies import Policy, Start, policy
-from ...priors import prior
+from ...priors import Prior, prior
 from ...workers import Workers
 from .paper import PRIORS, TRUE_GAUSSIAN
 from .plan import Step
@@ -108,18 +108,24 @@ class Runner:
         start = Start.read(settings["start"]).resolve(self.problems)
         return Batch.of(compiled, self.problems, settings["horizon"], start, self.workers)
 
+    def evaluate(
+        self, which: Any, horizon: int, problems: Prior | None = None, **options: Any
+    ) -> Comparison:
+        """Policies on Bernoulli arms, or on other problems."""
+        return evaluate(
+            which, problems or self.problems, horizon, floor=False, **self.who, **options
+        )
+
     def play(self, which: Policy, settings: Mapping[str, Any], **options: Any) -> Comparison:
         """A policy on the problems of a test."""
-        return evaluate(
+        return self.evaluate(
             which,
-            prior(settings["prior"], arms=2),
             settings["horizon"],
+            prior(settings["prior"], arms=2),
             method="monte-carlo",
             episodes=settings["problems"] * settings["runs"],
             runs=settings["runs"],
             seed=settings["seed"],
-            floor=False,
-            **self.who,
             **options,
         )
 
@@ -159,10 +165,7 @@ def _learn(runner: Runner, step: Step, progress: Progress) -> Any:
         settings["space"],
         runner.problems,
         settings["horizon"],
-        protocol=settings["protocol"],
-        generations=settings["generations"],
-        effort=settings["effort"],
-        seed=settings["seed"],
+        **{name: settings[name] for name in ("protocol", "generations", "effort", "seed")},
         **runner.who,
         measured=False,
         out=out,
@@ -279,15 +282,8 @@ def _exact(runner: Runner, step: Step, progress: Progress) -> Any:
     obstacle = runner.obstacle(chosen, horizon)
     if obstacle is not None:
         return {"regret": None, "obstacle": obstacle}
-    found = evaluate(
-        chosen,
-        runner.problems,
-        horizon,
-        method="exact",
-        **runner.who,
-        floor=False,
-        progress=_counted(progress, f"exactly: {chosen.name}"),
-    )
+    told = _counted(progress, f"exactly: {chosen.name}")
+    found = runner.evaluate(chosen, horizon, method="exact", progress=told)
     return {"regret": found[0].mean_regret}
 
 
@@ -304,20 +300,16 @@ def _floor(runner: Runner, step: Step, progress: Progress) -> Any:
 
 def _curve(runner: Runner, step: Step, progress: Progress) -> Any:
     """Training and testing regret of the best candidate so far, wherever it changes."""
-    settings, problems, horizon = step.settings, runner.problems, step.settings["horizon"]
+    settings, horizon = step.settings, step.settings["horizon"]
     found = runner.records.result(settings["of"])
-    space = make_space(settings["space"], problems, paper=True)
-    made = [space.policy(np.array(item["coordinates"])) for item in found["improvements"]]
-    quick = exact.cost(problems, horizon) < 1.0
-    tested = evaluate(
-        made,
-        problems,
+    space = make_space(settings["space"], runner.problems, paper=True)
+    quick = exact.cost(runner.problems, horizon) < 1.0
+    tested = runner.evaluate(
+        [space.policy(np.array(item["coordinates"])) for item in found["improvements"]],
         horizon,
         method="exact" if quick else "monte-carlo",
         episodes=None if quick else settings["episodes"],
         seed=settings["seed"],
-        **runner.who,
-        floor=False,
         progress=_counted(progress, "testing the best candidates so far"),
     )
     return {
