@@ -25,12 +25,7 @@ def _full(findings: Findings) -> bool:
     return findings.records.scale == "paper"
 
 
-def class_tables(findings: Findings) -> list[ReportTable | None]:
-    """What the formulas are, and what searching them is worth."""
-    return [_class_counts(findings), _search_worth(findings)]
-
-
-def _class_counts(findings: Findings) -> ReportTable | None:
+def class_counts(findings: Findings) -> ReportTable | None:
     """How many formulas and classes there are, by length."""
     found = findings.get("classes")
     if found is None:
@@ -89,7 +84,7 @@ def _sooner(findings: Findings, horizon: int) -> Cells | None:
     )
 
 
-def _search_worth(findings: Findings) -> ReportTable:
+def search_worth(findings: Findings) -> ReportTable:
     """What the search for formulas is worth."""
     rows = [make(findings, horizon) for make in (_better, _sooner) for horizon in HORIZONS[1:]]
     said = "The paper's figures are for its own budgets, and left out here."
@@ -103,12 +98,7 @@ def _search_worth(findings: Findings) -> ReportTable:
     )
 
 
-def time_tables(findings: Findings) -> list[ReportTable | None]:
-    """How long learning and all the rest took."""
-    return [_learning_times(findings), _step_times(findings)]
-
-
-def _learning_times(findings: Findings) -> ReportTable | None:
+def learning_times(findings: Findings) -> ReportTable | None:
     """How long learning takes, beside the paper."""
     if not _full(findings):
         return None
@@ -140,7 +130,7 @@ def _learning_times(findings: Findings) -> ReportTable | None:
     )
 
 
-def _step_times(findings: Findings) -> ReportTable:
+def step_times(findings: Findings) -> ReportTable:
     """How long each kind of step took."""
     rows = []
     for kind, label in _KINDS.items():

@@ -40,7 +40,7 @@ _SLOW = {"kl-ucb": 6.0, "kl-ucb+": 6.0, "thompson": 10.0, "ucb1-normal": 10.0}
 
 @dataclass(frozen=True)
 class Scale:
-    """The budgets of a reproduction.
+    """The budgets of a reproduction; the paper's by default.
 
     generations, protocol: of the EDA
     length, pulls: of the search for formulas
@@ -50,15 +50,15 @@ class Scale:
     patient: whether to do what takes minutes: exact values and Gittins indices for T = 1000
     """
 
-    generations: int
-    protocol: str
-    length: int
-    pulls: int
-    problems: int
-    runs: int
-    effort: float
-    screening: tuple[int, ...]
-    patient: bool
+    generations: int = 100
+    protocol: str = "paper"
+    length: int = 7
+    pulls: int = 10_000_000
+    problems: int = 10_000
+    runs: int = 100
+    effort: float = 1.0
+    screening: tuple[int, ...] = (128, 1024, 8192, 65_536)
+    patient: bool = True
 
 
 SCALES = {
@@ -73,17 +73,7 @@ SCALES = {
         screening=(256, 4096),
         patient=False,
     ),
-    "paper": Scale(
-        generations=100,
-        protocol="paper",
-        length=7,
-        pulls=10_000_000,
-        problems=10_000,
-        runs=100,
-        effort=1.0,
-        screening=(128, 1024, 8192, 65_536),
-        patient=True,
-    ),
+    "paper": Scale(),
 }
 
 

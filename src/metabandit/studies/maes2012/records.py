@@ -22,11 +22,6 @@ VERSION = 1
 _KEYS = {"id", "kind", "settings", "threads", "versions", "seconds", "result"}
 
 
-def is_reproduction(header: Any) -> bool:
-    """Whether a file that begins with this value holds a reproduction's records."""
-    return isinstance(header, dict) and header.get("format") == FORMAT
-
-
 class Records(dict[str, dict[str, Any]]):
     """The records of a reproduction, by the id of their step.
 
@@ -124,19 +119,19 @@ class Records(dict[str, dict[str, Any]]):
             raise InputError(f"the records {path} cannot be read: {error.strerror}") from None
         except ValueError as error:
             raise _damaged(path, str(error)) from None
-        if not values or not is_reproduction(values[0]):
-            raise InputError(f"{path} does not hold the records of a reproduction")
-        records = cls(str(values[0].get("scale")), values[0].get("seed", 0))
+        records = cls("", 0)
         records._load(values, path)
+        records.scale, records.seed = str(values[0].get("scale")), values[0].get("seed", 0)
         return records
 
     def _load(self, values: list[Any], path: Path) -> None:
-        if not is_reproduction(values[0]):
+        header = values[0] if values else None
+        if not isinstance(header, dict) or header.get("format") != FORMAT:
             raise InputError(
                 f"{path} does not hold the records of a reproduction; choose another folder (--out)"
             )
-        if values[0].get("version") != VERSION:
-            raise InputError(f"{path} has version {values[0].get('version')!r}, not {VERSION}")
+        if header.get("version") != VERSION:
+            raise InputError(f"{path} has version {header.get('version')!r}, not {VERSION}")
         for number, record in enumerate(values[1:], 2):
             if not isinstance(record, dict) or not _KEYS <= record.keys():
                 raise _damaged(path, f"line {number} is no record")

@@ -22,8 +22,8 @@ _GAUSSIAN = (
 )
 _METHOD = (
     "Problems have two arms; Bernoulli means, or the mean and standard deviation of the parent Gaussian, are uniform on "
-    "[0, 1]. Every policy plays the same 10,000 problems, which learning never saw, 100 times each, with the same luck "
-    "(except in Table 2). Bayes-UCB plays 20 times each for T = 100 and 1000, and for T = 1000 on 1,000 problems.",
+    "[0, 1]. Every policy plays the same 10,000 problems, which learning never saw, 100 times each, with common random "
+    "numbers (except in Table 2). Bayes-UCB plays 20 times each for T = 100 and 1000, and for T = 1000 on 1,000 problems.",
     "Learning and tuning follow the paper's Algorithm 2: 100 problems drawn once with 100 runs each, max(8 d, 40) "
     "candidates, the best quarter, 100 generations, the candidate with the lowest value ever observed. We depart from it in "
     "one thing: C of UCB1 and alpha of UCB2 move as logarithms. With C itself the Gaussians may narrow before they have come "
@@ -70,17 +70,19 @@ def _sections(findings: Findings) -> list[Section]:
         tables.common(findings),
         *(tables.detail(findings, *column) for column in COLUMNS),
     ]
-    robust, distance = figures.robustness(findings), figures.above_floor(findings)
+    formulas = [costs.class_counts(findings), costs.search_worth(findings)]
+    times = [costs.learning_times(findings), costs.step_times(findings)]
+    distance = [figures.above_floor(findings)]
     parts: list[tuple[str, str, Sequence[ReportTable | None], Sequence[Figure | None]]] = [
-        ("result", "How far each policy is from the best possible one", [tables.best(findings)], [distance]),
+        ("result", "How far each policy is from the best possible one", [tables.best(findings)], distance),
         ("table1", "Table 1", table1, []),
         ("table2", "Table 2", [tables.wins(findings)], []),
         ("curves", "Regret over time", [], figures.regret_curves(findings)),
-        ("robustness", "Robustness to the horizon", [], [robust]),
+        ("robustness", "Robustness to the horizon", [], [figures.robustness(findings)]),
         ("learning", "Learning curves", [], figures.learning_curves(findings)),
         ("maps", "What a learned policy does", [], figures.maps(findings)),
-        ("formulas", "Formulas", costs.class_tables(findings), figures.formula_lengths(findings)),
-        ("times", "Computing time", costs.time_tables(findings), []),
+        ("formulas", "Formulas", formulas, figures.formula_lengths(findings)),
+        ("times", "Computing time", times, []),
     ]  # fmt: skip
     sections = []
     for name, title, some, drawn in parts:

@@ -86,7 +86,7 @@ def _screen(
         "rival_regret": best.mean_regret,
         "classes": int(better.sum()),
         "surely": int((mean < -1.96 * error).sum()),
-        # With the same luck, classes that play alike have the same mean to the last bit.
+        # With common random numbers, classes that play alike have the same mean to the last bit.
         "strategies": len(np.unique(mean[better])),
         "problems": rounds[-1],
     }

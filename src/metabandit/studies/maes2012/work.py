@@ -135,13 +135,13 @@ class Runner:
         return exact.obstacle(self.problems, [(which, which.plan(self.problems, horizon))], horizon)
 
     def reference(
-        self, settings: Mapping[str, Any], *, other_luck: bool
+        self, settings: Mapping[str, Any], *, common: bool
     ) -> npt.NDArray[np.floating[Any]]:
-        """The regret of UCB1-Tuned on each problem of a test."""
+        """The regret of UCB1-Tuned on each problem of a test, with the same or with other random numbers."""
         names = ("prior", "horizon", "problems", "runs", "seed")
-        key = (*(settings[name] for name in names), other_luck)
+        key = (*(settings[name] for name in names), common)
         if key not in self._references:
-            luck = stream(settings["seed"], 7) if other_luck else None
+            luck = None if common else stream(settings["seed"], 7)
             regret = self.play(policy(REFERENCE), settings, luck=luck)[0].problem_regret
             assert regret is not None
             self._references[key] = regret
@@ -267,11 +267,11 @@ def _test(runner: Runner, step: Step, progress: Progress) -> Any:
         [int(at), float(f"{mean:.6g}"), float(f"{error:.6g}")]
         for at, mean, error in zip(own.checkpoints, own.curve, own.curve_error, strict=True)
     ]
-    # As in the paper each policy has its own luck. With common luck less is left to chance, but the two
-    # often play alike, so that a problem with equal regret counts half.
-    rival = runner.reference(settings, other_luck=True)
+    # As in the paper each policy has its own random numbers. With common ones less is left to chance, but
+    # the two often play alike, so a problem with equal regret counts half.
+    rival = runner.reference(settings, common=False)
     result["wins"] = float(np.mean(own.problem_regret < rival))
-    rival = runner.reference(settings, other_luck=False)
+    rival = runner.reference(settings, common=True)
     equal = own.problem_regret == rival
     result["wins_common_luck"] = float(np.mean((own.problem_regret < rival) + 0.5 * equal))
     return result
