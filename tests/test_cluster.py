@@ -19,6 +19,7 @@ from metabandit.studies.maes2012.reproduce import RECORDS
 
 import metabandit as mb
 from metabandit.cli.running import go_on
+from metabandit.studies.maes2012.run import RECORDS
 from tests import commands
 from tests.sites import Site, exports, figures, until
 

@@ -162,7 +162,9 @@ def sharpen(
     )
 
 
-def _choices(programs: ManyPrograms, horizon: int, progress: Progress | None) -> tuple[Ints, Fingerprints]:
+def _choices(
+    programs: ManyPrograms, horizon: int, progress: Progress | None
+) -> tuple[Ints, Fingerprints]:
     """The classes that can be played, and fingerprints of all that they choose."""
     found, parts = [], []
     for first in range(0, programs.count, _CHUNK):

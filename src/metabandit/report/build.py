@@ -53,11 +53,12 @@ def _study(path: Path) -> Any:
     """The study that made a file of records, or None."""
     try:
         with path.open(encoding="utf-8") as file:
-            return study_of(json.loads(file.readline()))
+            header = json.loads(file.readline())
     except OSError as error:
         raise InputError(f"the records {path} cannot be read: {error.strerror}") from None
     except ValueError:
         return None
+    return study_of(header)
 
 
 def _load_run(path: Path, prefix: str) -> Report:
@@ -146,7 +147,7 @@ def write_report(
     check_targets(target, tabled, drawn, force=force)
     _make_folder(tabled, [table.id for table in report.tables()], force=force)
     _make_folder(drawn, [figure.id for figure in report.figures()], force=force)
-    done = [*_write_tables(report, tabled), *_write_figures(report, drawn, formats)]
+    done = _write_parts(report, tabled, drawn, formats)
     if target is not None:
         _write_text(target, _text(report, target, drawn, formats, progress))
         done.insert(0, target)
@@ -184,29 +185,23 @@ def _write_text(path: Path, text: str) -> Path:
     return path
 
 
-def _write_tables(report: Report, folder: Path | None) -> list[Path]:
+def _write_parts(
+    report: Report, tables: Path | None, figures: Path | None, formats: Sequence[str]
+) -> list[Path]:
+    """Each table and each picture as a file."""
+    from .drawing import save
     from .writing import latex, markdown
 
-    done: list[Path] = []
-    if folder is None:
-        return done
-    for table in report.tables():
-        above = f"{table.caption}\n\n" if table.caption else ""
-        done.append(_write_text(folder / f"{table.id}.md", above + markdown(table)))
-        done.append(_write_text(folder / f"{table.id}.tex", latex(table)))
+    done = []
+    if tables is not None:
+        for table in report.tables():
+            above = f"{table.caption}\n\n" if table.caption else ""
+            done.append(_write_text(tables / f"{table.id}.md", above + markdown(table)))
+            done.append(_write_text(tables / f"{table.id}.tex", latex(table)))
+    if figures is not None:
+        for figure in report.figures():
+            done += [save(figure, figures / f"{figure.id}.{name}") for name in formats]
     return done
-
-
-def _write_figures(report: Report, folder: Path | None, formats: Sequence[str]) -> list[Path]:
-    from .drawing import save
-
-    if folder is None:
-        return []
-    return [
-        save(figure, folder / f"{figure.id}.{name}")
-        for figure in report.figures()
-        for name in formats
-    ]
 
 
 def _text(
@@ -225,9 +220,9 @@ def _text(
 
     links = {}
     if figures is not None:
+        folder = Path(os.path.relpath(figures, target.parent))
         kind = next(name for name in FORMATS if name in formats)
         for figure in report.figures():
-            path = os.path.relpath(figures / f"{figure.id}.{kind}", target.parent)
-            link = Path(path).as_posix()
+            link = (folder / f"{figure.id}.{kind}").as_posix()
             links[figure.id] = link if re.fullmatch(r"[\w./-]+", link) else f"<{link}>"
     return as_markdown(report, links)

@@ -97,20 +97,6 @@ def row(*values: Cell | str | int | None) -> Cells:
     )  # fmt: skip
 
 
-def number(
-    value: float | None, digits: int = 4, *, half: float | None = None, sign: str = "", **more: Any
-) -> Cell:
-    """A number with at least so many significant digits, half its interval, and a sign after it."""
-    if value is None:
-        return Cell("", None, **more)
-    return Cell(f"{measured(value, digits, half)} {sign}".rstrip(), value, **more)
-
-
-def measured(value: float, digits: int, half: float | None = None) -> str:
-    """A number and half its interval, if it has one, as text."""
-    return significant(value, digits) + ("" if half is None else f" ± {significant(half, 2)}")
-
-
 def significant(value: float, digits: int) -> str:
     """A number with so many significant digits, never with an exponent."""
     if value == 0.0:
@@ -118,12 +104,25 @@ def significant(value: float, digits: int) -> str:
     return f"{value:.{max(0, digits - 1 - floor(log10(abs(value))))}f}"
 
 
+def number(
+    value: float | None, digits: int = 4, *, half: float | None = None, sign: str = "", **more: Any
+) -> Cell:
+    """A number with so many significant digits, half its interval if it has one, and a sign."""
+    if value is None:
+        return Cell("", None, **more)
+    return Cell(f"{significant(value, digits)}{_noise(half)} {sign}".rstrip(), value, **more)
+
+
 def percent(
     share: float | None, decimals: int = 1, *, half: float | None = None, sign: bool = True
 ) -> Cell:
-    """A share as a percentage, with half its interval if it has one."""
+    """A share as a percentage, and half its interval if it has one."""
     if share is None:
         return Cell("")
     rounded = round(100.0 * share, decimals) + 0.0  # no minus before a zero
-    noise = "" if half is None else f" ± {significant(100.0 * half, 2)}"
+    noise = _noise(None if half is None else 100.0 * half)
     return Cell(f"{rounded:{'+' if sign else ''}.{decimals}f}{noise} %", share)
+
+
+def _noise(half: float | None) -> str:
+    return "" if half is None else f" ± {significant(half, 2)}"

@@ -78,7 +78,7 @@ def check_picture(path: str | Path, *, force: bool) -> Path:
     return check_new(path, [f".{name}" for name in FORMATS], "a picture", force=force)
 
 
-def _axes(width: float = 6.2, height: float = 4.4, **options: Any) -> tuple[Any, Any]:
+def new_axes(width: float = 6.2, height: float = 4.4, **options: Any) -> tuple[Any, Any]:
     # Not by pyplot, which would change what a person's notebook draws with.
     from matplotlib.figure import Figure
 
@@ -92,7 +92,7 @@ def _short(label: str) -> str:
     return f" {label}" if label.startswith("_") else label
 
 
-def _logarithmic(axes: Any, unit: str = "") -> None:
+def logarithmic(axes: Any, unit: str = "") -> None:
     """A logarithmic axis with numbers as people write them; to be called once everything is drawn."""
     from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
@@ -137,7 +137,7 @@ def curves(
     width: float = 6.2,
 ) -> Any:
     """Lines with their bands, and levels across; the x axis is plain, `log` or `whole` (numbers)."""
-    figure, axes = _axes(width, 4.6)
+    figure, axes = new_axes(width, 4.6)
     for place, line in enumerate(lines):
         _curve(axes, line, place)
     for place, (label, level) in enumerate((levels or {}).items()):
@@ -146,7 +146,7 @@ def curves(
         text = f"{label} {level:.4g}"
         axes.annotate(text, (1.0, level), xytext=(0, 3), ha="right", fontsize=8, **where)
     if axis == "log":
-        _logarithmic(axes)
+        logarithmic(axes)
     elif axis == "whole":
         _whole(axes)
     if top is not None:
@@ -181,7 +181,7 @@ DotRow = tuple[str, str, Sequence[float | None]]
 
 def dots(rows: Sequence[DotRow], series: Sequence[str], *, x: str, least: float) -> Any:
     """One row per policy, one mark per series, on a logarithmic axis; less than `least` is drawn there."""
-    figure, axes = _axes(height=1.2 + 0.25 * len(rows))
+    figure, axes = new_axes(height=1.2 + 0.25 * len(rows))
     places = np.arange(len(rows))[::-1]
     shown = [
         [None if value is None else max(value, least) for value in values] for _, _, values in rows
@@ -204,7 +204,7 @@ def dots(rows: Sequence[DotRow], series: Sequence[str], *, x: str, least: float)
     for (_, above, _), (_, group, _), y in zip(rows, rows[1:], places[1:], strict=False):
         if group != above:
             axes.axhline(y + 0.5, color=INK, linewidth=0.6)
-    _logarithmic(axes, " %")
+    logarithmic(axes, " %")
     axes.set_yticks(places, [_short(label) for label, _, _ in rows])
     axes.set_ylim(-0.7, len(rows) - 0.3)
     axes.set_xlabel(x)
@@ -219,7 +219,7 @@ def heat_maps(
     """Squares with numbers in them, one panel per name; darker is worse, on a logarithmic scale."""
     columns = min(2, len(maps))
     lines = -(-len(maps) // columns)
-    figure, panels = _axes(height=0.4 + 2.9 * lines, nrows=lines, ncols=columns, squeeze=False)
+    figure, panels = new_axes(height=0.4 + 2.9 * lines, nrows=lines, ncols=columns, squeeze=False)
     shades = [np.log10(np.maximum(values, 0.1)) for values in maps.values()]
     low, high = np.min(shades), np.max(shades)
     for panel in panels.ravel()[len(maps) :]:
@@ -242,44 +242,6 @@ def heat_maps(
         panel.set(xlabel=x, ylabel=y, title=name)
         panel.grid(visible=False)
         panel.spines[:].set_visible(False)
-    return figure
-
-
-def index_map(index: Array, plays: Array, means: Array, *, title: str) -> Any:
-    """The order of an index over plays and mean: only the order decides which arm is played."""
-    figure, axes = _axes(4.6, 3.9)
-    # Equal indices have the same rank; what is not finite is left blank.
-    known = np.isfinite(index)
-    _, place, count = np.unique(index[known], return_inverse=True, return_counts=True)
-    middle = np.cumsum(count) - 0.5 * (count + 1)
-    shade = np.full(index.shape, np.nan)
-    shade[known] = (middle / max(known.sum() - 1, 1))[place.ravel()]
-    drawn = axes.pcolormesh(plays, means, shade, cmap="cividis", shading="nearest", rasterized=True)
-    levels = np.linspace(0.1, 0.9, 9)
-    axes.contour(plays, means, shade, levels=levels, colors="white", linewidths=0.7)
-    axes.set_xlim(1, plays[-1])
-    _logarithmic(axes)
-    axes.set(xlabel="plays of the arm", ylabel="mean reward of the arm", title=title)
-    axes.grid(visible=False)
-    bar = figure.colorbar(drawn, ticks=[0, 0.5, 1])
-    bar.set_ticklabels(["lowest", "middle", "highest"])
-    bar.outline.set_visible(False)
-    return figure
-
-
-def choice_map(lines: Sequence[Line], chosen: Line, *, title: str) -> Any:
-    """Where an arm is chosen: shaded for the optimum, lines for the others."""
-    figure, axes = _axes(4.6, 3.9)
-    shaded = {"color": SKY, "alpha": 0.35, "linewidth": 0, "label": chosen.label}
-    axes.fill_between(chosen.x, chosen.y, 1.0, step="mid", **shaded)
-    for place, line in enumerate(lines):
-        style = {"color": (BLUE, VERMILION, INK)[place % 3], "linestyle": LINES[place % 3]}
-        axes.plot(line.x, line.y, drawstyle="steps-mid", label=line.label, **style)
-    axes.plot(chosen.x, chosen.y, color=INK, linewidth=3, drawstyle="steps-mid", zorder=1)
-    axes.set_ylim(0.0, 1.02)
-    axes.set_xlim(1, chosen.x[-1])
-    axes.set(xlabel="plays of the arm", ylabel="mean reward of the arm", title=title)
-    figure.legend(loc="outside lower center", ncols=1, fontsize=8)
     return figure
 
 
@@ -313,7 +275,7 @@ def lengths(
     published: formulas of others, by what to call them; refined: the best formula with learned
     numbers (expression, regret)
     """
-    figure, axes = _axes(height=4.9)
+    figure, axes = new_axes(height=4.9)
     highest = 2.2 * min(item["regret"] for item in best)
     front: list[Mapping[str, Any]] = []
     for item in best:

@@ -22,8 +22,8 @@ def register_study(kind: str, module: str) -> None:
 
 def study_of(header: Any) -> Any:
     """The study whose records begin with this value, or None."""
-    kind = header.get("format") if isinstance(header, dict) else None
-    return import_module(_MODULES[kind]) if kind in _MODULES else None
+    module = _MODULES.get(str(header.get("format"))) if isinstance(header, dict) else None
+    return None if module is None else import_module(module)
 
 
 def published_formulas(learned: Any) -> dict[str, list[dict[str, Any]]]:

@@ -15,7 +15,7 @@ from ...report.drawing import DotRow, Line, curves, dots, heat_maps, lengths
 from ...report.maps import policy_maps
 from .findings import Findings
 from .paper import HORIZONS
-from .plan import TestedPolicy, tested_policies
+from .plan import StudiedPolicy, studied_policies
 
 
 def above_floor(findings: Findings) -> Figure | None:
@@ -35,7 +35,7 @@ def above_floor(findings: Findings) -> Figure | None:
 
 def _dot_rows(findings: Findings) -> list[DotRow]:
     """Each policy once, as made for the horizon that it is tested on."""
-    kinds: dict[tuple[str, str], list[TestedPolicy]] = {}
+    kinds: dict[tuple[str, str], list[StudiedPolicy]] = {}
     for item in findings.policies():
         if item.group == "tuned" and item.origin == "found":
             continue
@@ -91,7 +91,7 @@ def _curve_lines(findings: Findings, horizon: int) -> list[Line]:
         f"ours/power-1/{horizon}": "ours, Power-1",
     }
     lines = []
-    for item in tested_policies():
+    for item in studied_policies():
         found = findings.test(item, "bernoulli", horizon)
         if item.id in wanted and found is not None and "curve" in found:
             x, y, error = zip(*found["curve"], strict=True)
@@ -104,7 +104,7 @@ def robustness(findings: Findings) -> Figure | None:
     maps = {}
     for label in ("Power-1", "Power-2", "Formula-1", "Formula-2", "UCB1", "KL-UCB"):
         values = np.full((len(HORIZONS), len(HORIZONS)), np.nan)
-        for item in tested_policies():
+        for item in studied_policies():
             if item.label == label and item.origin == "found":
                 above = [findings.above_floor(item, horizon) for horizon in HORIZONS]
                 row = HORIZONS.index(item.training or 0)
@@ -192,7 +192,7 @@ def formula_lengths(findings: Findings) -> list[Figure]:
 def _length_figure(findings: Findings, found: dict[str, Any], horizon: int) -> Figure:
     printed: list[dict[str, Any]] = []
     levels = {}
-    for item in tested_policies():
+    for item in studied_policies():
         if item.text is None or findings.test(item, "bernoulli", horizon) is None:
             continue
         regret = findings.regret(item, horizon)

@@ -9,7 +9,7 @@ from typing import Any
 from ...engine.results import NORMAL_95
 from . import paper
 from .paper import FAMILIES, HORIZONS
-from .plan import GROUPS, TestedPolicy, tested_policies
+from .plan import GROUPS, StudiedPolicy, studied_policies
 from .records import Records
 
 # How close a figure must be to the paper's, as a share of it.
@@ -48,10 +48,10 @@ class Findings:
         """The result of a step, if it was done."""
         return self.records.result(name) if name in self.records else None
 
-    def test(self, item: TestedPolicy, family: str, horizon: int) -> dict[str, Any] | None:
+    def test(self, item: StudiedPolicy, family: str, horizon: int) -> dict[str, Any] | None:
         return self.get(f"test/{item.id}/{family}/{horizon}")
 
-    def exact(self, item: TestedPolicy, horizon: int) -> float | None:
+    def exact(self, item: StudiedPolicy, horizon: int) -> float | None:
         found = self.get(f"exact/{item.id}/{horizon}")
         return None if found is None else found["regret"]
 
@@ -59,19 +59,19 @@ class Findings:
         found = self.get(f"floor/{start}/{horizon}")
         return None if found is None else found["regret"]
 
-    def regret(self, item: TestedPolicy, horizon: int) -> float | None:
+    def regret(self, item: StudiedPolicy, horizon: int) -> float | None:
         """Regret on Bernoulli arms; exact where that is known."""
         exact, test = self.exact(item, horizon), self.test(item, "bernoulli", horizon)
         return exact if exact is not None or test is None else float(test["regret"])
 
-    def above_floor(self, item: TestedPolicy, horizon: int) -> float | None:
+    def above_floor(self, item: StudiedPolicy, horizon: int) -> float | None:
         """How much more regret than the floor, as a share of it."""
         floor, regret = self.floor(horizon), self.regret(item, horizon)
         return None if floor is None or regret is None else regret / floor - 1.0
 
-    def policies(self) -> list[TestedPolicy]:
+    def policies(self) -> list[StudiedPolicy]:
         """What was tested, as the paper has it: by group, policy and training horizon, as printed first."""
-        known = tested_policies()
+        known = studied_policies()
         groups = [*GROUPS.values(), "today", "ours"]
         labels = list(dict.fromkeys(item.label for item in known))
         return sorted(
@@ -84,7 +84,7 @@ class Findings:
             ),
         )
 
-    def parameters(self, item: TestedPolicy) -> str:
+    def parameters(self, item: StudiedPolicy) -> str:
         """The numbers of a policy, or its formula."""
         if item.text is not None:
             if item.group == "symbolic":
@@ -103,13 +103,13 @@ class Findings:
             return f"{content['expression']}{'; ' if numbers else ''}{numbers}"
         return numbers
 
-    def name(self, item: TestedPolicy) -> str:
+    def name(self, item: StudiedPolicy) -> str:
         """The policy as a table calls it, and where its numbers are from."""
         here = "tuned here" if item.group == "tuned" else "learned here"
         where = {"printed": "as printed", "found": here}.get(item.origin)
         return item.label if where is None or item.group == "untuned" else f"{item.label}, {where}"
 
-    def _excuse(self, item: TestedPolicy, family: str, horizon: int) -> tuple[str, str]:
+    def _excuse(self, item: StudiedPolicy, family: str, horizon: int) -> tuple[str, str]:
         """Why something that was learned here may be worse than the paper's."""
         if self.records.scale != "paper":
             return "known", "learned with a small budget"
@@ -122,7 +122,7 @@ class Findings:
                 )
         return "open", "not explained"
 
-    def compare(self, item: TestedPolicy, family: str, horizon: int) -> Reproduced | None:
+    def compare(self, item: StudiedPolicy, family: str, horizon: int) -> Reproduced | None:
         """Ours beside the paper's, if it was tested."""
         found = self.test(item, family, horizon)
         if found is None:
@@ -144,7 +144,7 @@ class Findings:
 
 
 def judge(
-    item: TestedPolicy, family: str, horizon: int, ours: float, half: float, problems: int
+    item: StudiedPolicy, family: str, horizon: int, ours: float, half: float, problems: int
 ) -> tuple[str, str]:
     """How our figure compares with the paper's, and what there is to say."""
     assert item.paper is not None

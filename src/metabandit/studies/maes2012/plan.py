@@ -40,7 +40,7 @@ _SLOW = {"kl-ucb": 6.0, "kl-ucb+": 6.0, "thompson": 10.0, "ucb1-normal": 10.0}
 
 @dataclass(frozen=True)
 class Scale:
-    """The budgets of a reproduction.
+    """The budgets of a reproduction; the paper's by default.
 
     generations, protocol: of the EDA
     length, pulls: of the search for formulas
@@ -50,15 +50,15 @@ class Scale:
     patient: whether to do what takes minutes: exact values and Gittins indices for T = 1000
     """
 
-    generations: int
-    protocol: str
-    length: int
-    pulls: int
-    problems: int
-    runs: int
-    effort: float
-    screening: tuple[int, ...]
-    patient: bool
+    generations: int = 100
+    protocol: str = "paper"
+    length: int = 7
+    pulls: int = 10_000_000
+    problems: int = 10_000
+    runs: int = 100
+    effort: float = 1.0
+    screening: tuple[int, ...] = (128, 1024, 8192, 65_536)
+    patient: bool = True
 
 
 SCALES = {
@@ -73,22 +73,12 @@ SCALES = {
         screening=(256, 4096),
         patient=False,
     ),
-    "paper": Scale(
-        generations=100,
-        protocol="paper",
-        length=7,
-        pulls=10_000_000,
-        problems=10_000,
-        runs=100,
-        effort=1.0,
-        screening=(128, 1024, 8192, 65_536),
-        patient=True,
-    ),
+    "paper": Scale(),
 }
 
 
 @dataclass(frozen=True)
-class TestedPolicy:
+class StudiedPolicy:
     """A policy that is tested: a row of our tables.
 
     id: where it is from (printed, found, today, ours), and which it is
@@ -126,7 +116,7 @@ class TestedPolicy:
         return () if self.source is None else (self.source,)
 
 
-def tested_policies() -> tuple[TestedPolicy, ...]:
+def studied_policies() -> tuple[StudiedPolicy, ...]:
     """Every policy that is tested: the paper's as printed, those found here, today's and ours."""
     printed, found = [], []
     for row in table1():
@@ -135,15 +125,15 @@ def tested_policies() -> tuple[TestedPolicy, ...]:
             "group": group, "label": row.policy, "training": row.training, "paper": row
         }  # fmt: skip
         if row.text is not None:
-            printed.append(TestedPolicy(f"printed/{row.text}", text=row.text, **about))
+            printed.append(StudiedPolicy(f"printed/{row.text}", text=row.text, **about))
         if row.training is not None:
             symbolic = group == "symbolic"
             about["source"] = f"{'search/paper' if symbolic else f'learn/{name}'}/{row.training}"
             about["place"] = int(row.policy[-1]) - 1 if symbolic else None
-            found.append(TestedPolicy(f"found/{name}/{row.training}", **about))
-    today = [TestedPolicy(f"today/{text}", "today", label, text=text) for label, text in TODAY.items()]  # fmt: skip
+            found.append(StudiedPolicy(f"found/{name}/{row.training}", **about))
+    today = [StudiedPolicy(f"today/{text}", "today", label, text=text) for label, text in TODAY.items()]  # fmt: skip
     ours = [
-        TestedPolicy(f"ours/{name}/{horizon}", "ours", label, horizon, source=f"{kind}/ours/{horizon}")
+        StudiedPolicy(f"ours/{name}/{horizon}", "ours", label, horizon, source=f"{kind}/ours/{horizon}")
         for name, label, kind in (("power-1", "ours, Power-1", "learn"), ("formula", "ours, formula", "search"))
         for horizon in HORIZONS
     ]  # fmt: skip
@@ -241,7 +231,7 @@ def _formulas(scale: Scale, seed: int) -> Iterable[Step]:
 
 
 def _testing(scale: Scale, seed: int) -> Iterable[Step]:
-    for item in tested_policies():
+    for item in studied_policies():
         for family, prior in PRIORS.items():
             for horizon in HORIZONS:
                 problems, runs = scale.problems, scale.runs
@@ -277,7 +267,7 @@ def _exact_values(scale: Scale) -> Iterable[Step]:
             if start == "free" or horizon < 1000 or scale.patient:
                 name = f"floor/{start}/{horizon}"
                 yield _step(name, "table1", weight, start=start, horizon=horizon)
-    for item in tested_policies():
+    for item in studied_policies():
         for horizon in HORIZONS:
             if horizon == 1000:
                 # Half a minute each: for those made for it, or for any horizon, and the paper's formulas.
@@ -312,7 +302,9 @@ def _looking(scale: Scale, seed: int) -> Iterable[Step]:
             ("classes",),
             length=scale.length,
             horizon=horizon,
-            rivals=[item.text for item in tested_policies() if item.text and item.group in generic],
+            rivals=[
+                item.text for item in studied_policies() if item.text and item.group in generic
+            ],
             start="each-once",
             screening=list(scale.screening),
             seed=seed + 1,

@@ -6,7 +6,7 @@ Reports read these lines and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +22,7 @@ VERSION = 1
 _KEYS = {"id", "kind", "settings", "threads", "versions", "seconds", "result"}
 
 
-def is_reproduction(header: Any) -> bool:
-    """Whether a file that begins with this value holds a reproduction's records."""
-    return isinstance(header, dict) and header.get("format") == FORMAT
-
-
-class Records(Mapping[str, dict[str, Any]]):
+class Records(dict[str, dict[str, Any]]):
     """The records of a reproduction, by the id of their step.
 
     Parameters
@@ -49,21 +44,11 @@ class Records(Mapping[str, dict[str, Any]]):
     def __init__(self, scale: str, seed: int) -> None:
         self.scale = scale
         self.seed = seed
-        self.lines: dict[str, dict[str, Any]] = {}
         self.journal: Journal | None = None
-
-    def __getitem__(self, key: str) -> dict[str, Any]:
-        return self.lines[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.lines)
-
-    def __len__(self) -> int:
-        return len(self.lines)
 
     def result(self, key: str) -> dict[str, Any]:
         """The result of a step."""
-        result: dict[str, Any] = self.lines[key]["result"]
+        result: dict[str, Any] = self[key]["result"]
         return result
 
     def policy(self, given: Mapping[str, Any]) -> Policy:
@@ -80,15 +65,15 @@ class Records(Mapping[str, dict[str, Any]]):
 
     def add(self, record: dict[str, Any]) -> None:
         """Keep a record, on disk before anything else happens."""
-        self.lines[record["id"]] = record
+        self[record["id"]] = record
         if self.journal is not None:
             self.journal.append(record)
 
     def sort(self, order: Sequence[str]) -> None:
         """Put them in this order; the file keeps the order in which the steps were done."""
-        place = {name: number for number, name in enumerate(order)}
-        names = sorted(self.lines, key=lambda name: place.get(name, len(place)))
-        self.lines = {name: self.lines[name] for name in names}
+        rest = [name for name in self if name not in order]
+        for name in (*order, *rest):
+            self[name] = self.pop(name)
 
     def close(self) -> None:
         if self.journal is not None:
@@ -134,23 +119,23 @@ class Records(Mapping[str, dict[str, Any]]):
             raise InputError(f"the records {path} cannot be read: {error.strerror}") from None
         except ValueError as error:
             raise _damaged(path, str(error)) from None
-        if not values or not is_reproduction(values[0]):
-            raise InputError(f"{path} does not hold the records of a reproduction")
-        records = cls(str(values[0].get("scale")), values[0].get("seed", 0))
+        records = cls("", 0)
         records._load(values, path)
+        records.scale, records.seed = str(values[0].get("scale")), values[0].get("seed", 0)
         return records
 
     def _load(self, values: list[Any], path: Path) -> None:
-        if not is_reproduction(values[0]):
+        header = values[0] if values else None
+        if not isinstance(header, dict) or header.get("format") != FORMAT:
             raise InputError(
                 f"{path} does not hold the records of a reproduction; choose another folder (--out)"
             )
-        if values[0].get("version") != VERSION:
-            raise InputError(f"{path} has version {values[0].get('version')!r}, not {VERSION}")
+        if header.get("version") != VERSION:
+            raise InputError(f"{path} has version {header.get('version')!r}, not {VERSION}")
         for number, record in enumerate(values[1:], 2):
             if not isinstance(record, dict) or not _KEYS <= record.keys():
                 raise _damaged(path, f"line {number} is no record")
-            self.lines[record["id"]] = record
+            self[record["id"]] = record
 
 
 def _damaged(path: Path, why: str) -> InputError:

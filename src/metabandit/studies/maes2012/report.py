@@ -22,8 +22,8 @@ _GAUSSIAN = (
 )
 _METHOD = (
     "Problems have two arms; Bernoulli means, or the mean and standard deviation of the parent Gaussian, are uniform on "
-    "[0, 1]. Every policy plays the same 10,000 problems, which learning never saw, 100 times each, with the same luck "
-    "(except in Table 2). Bayes-UCB plays 20 times each for T = 100 and 1000, and for T = 1000 on 1,000 problems.",
+    "[0, 1]. Every policy plays the same 10,000 problems, which learning never saw, 100 times each, with common random "
+    "numbers (except in Table 2). Bayes-UCB plays 20 times each for T = 100 and 1000, and for T = 1000 on 1,000 problems.",
     "Learning and tuning follow the paper's Algorithm 2: 100 problems drawn once with 100 runs each, max(8 d, 40) "
     "candidates, the best quarter, 100 generations, the candidate with the lowest value ever observed. We depart from it in "
     "one thing: C of UCB1 and alpha of UCB2 move as logarithms. With C itself the Gaussians may narrow before they have come "
@@ -62,56 +62,36 @@ def published_formulas(learned: dict[str, Any]) -> tuple[str, list[dict[str, Any
     ]
 
 
-def _section(
-    name: str,
-    title: str,
-    *,
-    paragraphs: Sequence[str] = (),
-    tables: Sequence[ReportTable | None] = (),
-    figures: Sequence[Figure | None] = (),
-) -> list[Section]:
-    """A section with what there is; none if there is nothing."""
-    shown = tuple(table for table in tables if table is not None and table.rows)
-    drawn = tuple(figure for figure in figures if figure is not None)
-    return [Section(name, title, tuple(paragraphs), shown, drawn)] if shown or drawn else []
-
-
 def _sections(findings: Findings) -> list[Section]:
-    overviews = [tables.overview(findings, family) for family in FAMILIES]
-    details = [tables.detail(findings, *column) for column in COLUMNS]
-    between = [tables.differences(findings), tables.common(findings)]
-    return [
-        *_section(
-            "result",
-            "How far each policy is from the best possible one",
-            tables=[tables.best(findings)],
-            figures=[figures.above_floor(findings)],
-        ),
-        *_section(
-            "table1",
-            "Table 1",
-            paragraphs=[*tables.tally(findings), _GAUSSIAN],
-            tables=[*overviews, *between, *details],
-        ),
-        *_section("table2", "Table 2", tables=[tables.wins(findings)]),
-        *_section("curves", "Regret over time", figures=figures.regret_curves(findings)),
-        *_section(
-            "robustness", "Robustness to the horizon", figures=[figures.robustness(findings)]
-        ),
-        *_section("learning", "Learning curves", figures=figures.learning_curves(findings)),
-        *_section("maps", "What a learned policy does", figures=figures.maps(findings)),
-        *_section(
-            "formulas",
-            "Formulas",
-            tables=[costs.class_counts(findings), costs.search_worth(findings)],
-            figures=figures.formula_lengths(findings),
-        ),
-        *_section(
-            "times",
-            "Computing time",
-            tables=[costs.learning_times(findings), costs.step_times(findings)],
-        ),
+    """What there is to show; a section with nothing in it is left out."""
+    table1 = [
+        *(tables.overview(findings, family) for family in FAMILIES),
+        tables.differences(findings),
+        tables.common(findings),
+        *(tables.detail(findings, *column) for column in COLUMNS),
     ]
+    formulas = [costs.class_counts(findings), costs.search_worth(findings)]
+    times = [costs.learning_times(findings), costs.step_times(findings)]
+    distance = [figures.above_floor(findings)]
+    parts: list[tuple[str, str, Sequence[ReportTable | None], Sequence[Figure | None]]] = [
+        ("result", "How far each policy is from the best possible one", [tables.best(findings)], distance),
+        ("table1", "Table 1", table1, []),
+        ("table2", "Table 2", [tables.wins(findings)], []),
+        ("curves", "Regret over time", [], figures.regret_curves(findings)),
+        ("robustness", "Robustness to the horizon", [], [figures.robustness(findings)]),
+        ("learning", "Learning curves", [], figures.learning_curves(findings)),
+        ("maps", "What a learned policy does", [], figures.maps(findings)),
+        ("formulas", "Formulas", formulas, figures.formula_lengths(findings)),
+        ("times", "Computing time", times, []),
+    ]  # fmt: skip
+    sections = []
+    for name, title, some, drawn in parts:
+        shown = tuple(table for table in some if table is not None and table.rows)
+        pictures = tuple(figure for figure in drawn if figure is not None)
+        if shown or pictures:
+            said = (*tables.tally(findings), _GAUSSIAN) if name == "table1" else ()
+            sections.append(Section(name, title, said, shown, pictures))
+    return sections
 
 
 def _done(records: Records) -> str:

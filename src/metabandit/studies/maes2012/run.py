@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Executor
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -102,7 +103,7 @@ def reproduce(
                     f"settings there; choose another folder (--out)"
                 )
         runner = Runner(records, unfinished, workers, announce or silent)
-        _Run(runner, todo, versions(), progress).run()
+        _Run(runner, records, todo, versions(), progress).run()
         shutil.rmtree(unfinished, ignore_errors=True)
     finally:
         records.close()
@@ -110,38 +111,33 @@ def reproduce(
     return records
 
 
+@dataclass
 class _Run:
     """Steps that are done, here or by other processes, until each has its record."""
 
-    def __init__(
-        self,
-        runner: Runner,
-        todo: Sequence[Step],
-        versions: dict[str, str],
-        progress: Callable[[float, str], None] | None,
-    ) -> None:
-        from .work import remote_runner
-
-        self.runner = runner
-        self.records = runner.records
-        self.todo = todo
-        self.versions = versions
-        self.progress = progress
-        self.remote = partial(remote_runner, self.records.scale, self.records.seed)
-        self.pending: list[tuple[Step, Pending]] = []
+    runner: Runner
+    records: Records
+    todo: Sequence[Step]
+    versions: dict[str, str]
+    progress: Callable[[float, str], None] | None
+    pending: list[tuple[Step, Pending]] = field(default_factory=list)
 
     def run(self) -> None:
         """All steps that have no record, each after those that it needs."""
+        from .work import remote_runner
+
         workers = self.runner.workers
+        remote = partial(remote_runner, self.records.scale, self.records.seed)
         try:
             for step in self.todo:
                 if step.id in self.records:
                     continue
                 self._collect(step.needs)
-                if workers.executor is not None and _goes_away(step):
+                whole = step.kind not in _SHARED and step.weight <= _LONGEST
+                if workers.executor is not None and whole:
                     needed = [self.records[name] for name in step.needs]
                     job = Job((step, needed), 2.0 * step.weight)  # seconds of one core
-                    self.pending.append((step, workers.submit(self.remote, "do_alone", job)))
+                    self.pending.append((step, workers.submit(remote, "do_alone", job)))
                 else:
                     self._tell(step, 0.0, "")
                     found = self.runner.do(step, partial(self._tell, step))
@@ -190,11 +186,6 @@ class _Run:
             done += share * step.weight
             doing = f"{step.id}: {doing}"
         self.progress(done / sum(item.weight for item in self.todo), doing)
-
-
-def _goes_away(step: Step) -> bool:
-    """Whether a step is handed out whole."""
-    return step.kind not in _SHARED and step.weight <= _LONGEST
 
 
 def _make(folder: Path) -> None:

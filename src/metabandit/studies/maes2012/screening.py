@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ...engine import costs, evaluate
+from ...engine import costs
 from ...engine.programs import ManyPrograms
 from ...policies import Policy, policy
 from ...priors.families import Array
@@ -39,10 +39,10 @@ def _compare(
     """Exactly; a rival that has no exact regret is simulated."""
     results = []
     for item in rivals:
-        simulated = runner.obstacle(item, programs.horizon) is not None
-        how = {"episodes": _EPISODES, "seed": seed} if simulated else {"method": "exact"}
-        asked: dict[str, Any] = {**how, **runner.who, "floor": False}
-        results.append(evaluate(item, programs.prior, programs.horizon, **asked)[0])
+        how: dict[str, Any] = {"method": "exact"}
+        if runner.obstacle(item, programs.horizon) is not None:
+            how = {"episodes": _EPISODES, "seed": seed}
+        results.append(runner.evaluate(item, programs.horizon, **how)[0])
     best = min(results, key=lambda item: item.mean_regret)
     regret, reached, choices = programs.exact_regret(
         np.arange(programs.count),
@@ -69,8 +69,8 @@ def _screen(
 ) -> dict[str, Any]:
     """The same on episodes: classes that are surely worse are left out, the others play more."""
     rounds, seed = settings["screening"], settings["seed"]
-    asked: dict[str, Any] = {"episodes": rounds[-1], "seed": seed, **runner.who, "floor": False}
-    best = evaluate(rivals, programs.prior, programs.horizon, **asked).ranking()[0]
+    known = runner.evaluate(rivals, programs.horizon, episodes=rounds[-1], seed=seed)
+    best = known.ranking()[0]
     rival = next(item for item in rivals if item.name == best.policy)
     level = programs.regret_of_other(rival, rounds[-1], runs=1, seed=seed)
     left = np.arange(programs.count)
@@ -87,7 +87,7 @@ def _screen(
         "rival_regret": best.mean_regret,
         "classes": int(better.sum()),
         "surely": int((mean < -1.96 * error).sum()),
-        # With the same rewards, classes that play alike have the same mean to the last bit.
+        # With common random numbers, classes that play alike have the same mean to the last bit.
         "strategies": len(np.unique(mean[better])),
         "problems": rounds[-1],
     }

@@ -10,7 +10,7 @@ from ...report.content import Cell, Cells, ReportTable, number, percent, row, si
 from . import paper
 from .findings import CLOSE, COLUMNS, FAMILY, Findings, Reproduced
 from .paper import HORIZONS
-from .plan import TestedPolicy, tested_policies
+from .plan import StudiedPolicy, studied_policies
 
 # How a cell stands out, and the sign after its figure.
 _MARKS = {
@@ -32,6 +32,11 @@ _LEGEND = (
     "is not; < better than the paper by more than 3 %. Policies learned or tuned here are compared with the table "
     "at the horizon they were made for."
 )
+# What was compared, by whether it is as printed.
+_ORIGINS = {
+    True: "with the paper's own parameters and formulas",
+    False: "tuned or learned here, at the horizon they were made for",
+}
 _VERDICTS = {
     "better": "better by more",
     "noise": "within the noise of both samples",
@@ -40,19 +45,13 @@ _VERDICTS = {
 }
 
 
-def _value(found: Reproduced | None) -> Cell:
-    """Ours with its interval, marked if it stands out."""
+def _value(found: Reproduced | None, *, beside: bool = False) -> Cell:
+    """Ours with its interval, or with the paper's in parentheses; marked if it stands out."""
     if found is None:
         return Cell("")
     mark, sign = _MARKS.get(found.verdict, ("", ""))
-    return number(found.ours, half=found.half, sign=sign, mark=mark, note=found.note)
-
-
-def _beside(found: Reproduced | None) -> Cell:
-    """Ours with the paper's in parentheses, marked if it stands out."""
-    if found is None:
-        return Cell("")
-    mark, sign = _MARKS.get(found.verdict, ("", ""))
+    if not beside:
+        return number(found.ours, half=found.half, sign=sign, mark=mark, note=found.note)
     theirs = "" if found.theirs is None else f"({found.theirs:g}) "
     return number(found.ours, 3, sign=f"{theirs}{sign}", mark=mark, note=found.note)
 
@@ -62,7 +61,7 @@ def _printed(value: float | None) -> Cell:
     return Cell("" if value is None else f"{value:g}", value)
 
 
-def _above(findings: Findings, item: TestedPolicy, horizon: int) -> Cell:
+def _above(findings: Findings, item: StudiedPolicy, horizon: int) -> Cell:
     """How far a policy is above the floor; with its noise unless it is exact."""
     above, floor = findings.above_floor(item, horizon), findings.floor(horizon)
     if above is None or floor is None or findings.exact(item, horizon) is not None:
@@ -72,7 +71,7 @@ def _above(findings: Findings, item: TestedPolicy, horizon: int) -> Cell:
     return percent(above, half=NORMAL_95 * error / floor)
 
 
-def _training(item: TestedPolicy) -> Cell:
+def _training(item: StudiedPolicy) -> Cell:
     return Cell(str(item.training or ""), item.training or 0)
 
 
@@ -90,7 +89,7 @@ def best(findings: Findings) -> ReportTable:
             _above(findings, item, horizon),
         )
         for horizon in HORIZONS
-        for item in tested_policies()
+        for item in studied_policies()
         if item.group == "ours" and item.training == horizon
         if findings.test(item, "bernoulli", horizon) is not None
     ]
@@ -118,8 +117,9 @@ def overview(findings: Findings, family: str) -> ReportTable:
     for item in findings.policies():
         known = [findings.compare(item, family, horizon) for horizon in HORIZONS]
         if any(known):
+            cells = (_value(found, beside=True) for found in known)
             name, parameters = findings.name(item), findings.parameters(item)
-            rows.append(row(name, _training(item), *map(_beside, known), parameters))
+            rows.append(row(name, _training(item), *cells, parameters))
     if family == "bernoulli" and rows:
         for label, start in _FLOORS.items():
             floors = [findings.floor(horizon, start) for horizon in HORIZONS]
@@ -245,7 +245,7 @@ def common(findings: Findings) -> ReportTable | None:
 def tally(findings: Findings) -> tuple[str, ...]:
     """How many cells agree, as sentences."""
     counts: dict[tuple[bool, str], dict[str, int]] = {}
-    for item in tested_policies():
+    for item in studied_policies():
         for family, horizon in COLUMNS:
             found = findings.compare(item, family, horizon)
             if found is not None and found.verdict:
@@ -256,18 +256,13 @@ def tally(findings: Findings) -> tuple[str, ...]:
         total = sum(box.values())
         parts = [f"{box.get('agrees', 0)} of {total} are within 3 % of the table"]
         parts += [f"{box[name]} {said}" for name, said in _VERDICTS.items() if box.get(name)]
-        what = (
-            "with the paper's own parameters and formulas"
-            if printed
-            else "tuned or learned here, at the horizon they were made for"
-        )
-        lines.append(f"{FAMILY[family]}, {what}: {', '.join(parts)}.")
+        lines.append(f"{FAMILY[family]}, {_ORIGINS[printed]}: {', '.join(parts)}.")
     return tuple(lines)
 
 
-def _remark(findings: Findings, item: TestedPolicy, horizon: int) -> str:
+def _remark(findings: Findings, item: StudiedPolicy, horizon: int) -> str:
     """What there is to say of a share of wins that is far from the paper's."""
-    for twin in tested_policies():
+    for twin in studied_policies():
         if twin.text is None or twin.paper is not item.paper or twin is item:
             continue
         here, there = findings.exact(item, horizon), findings.exact(twin, horizon)
@@ -287,7 +282,7 @@ def _remark(findings: Findings, item: TestedPolicy, horizon: int) -> str:
 
 def wins(findings: Findings) -> ReportTable:
     """Table 2: the share of problems won against UCB1-Tuned."""
-    made: dict[tuple[str, str], dict[int, TestedPolicy]] = {}
+    made: dict[tuple[str, str], dict[int, StudiedPolicy]] = {}
     for item in findings.policies():
         if item.training is not None:
             made.setdefault((item.label, item.origin), {})[item.training] = item
@@ -300,15 +295,15 @@ def wins(findings: Findings) -> ReportTable:
             rows.append(row(f"{label}{where}", *cells))
     columns = ["policy"]
     for horizon in HORIZONS:
-        columns += [f"T = {horizon}", "paper", "points", "same luck"]
+        columns += [f"T = {horizon}", "paper", "points", "common random numbers"]
     return ReportTable(
         "table2-wins",
         "Table 2: problems won against UCB1-Tuned",
         tuple(columns),
         tuple(rows),
         caption="Each policy as tuned or learned for the horizon it is tested on; the regret of a problem is the "
-        "average of its runs. As in the paper each policy has luck of its own, and a problem with equal regret is "
-        "not won; with the same luck for both, less is left to chance, and equal regret counts half. "
+        "average of its runs. As in the paper each policy has its own random numbers, and a problem with equal regret "
+        "is not won; with common random numbers less is left to chance, and equal regret counts half. "
         + (
             "‡ is more than 5 points from the paper, for policies as printed, or below it, for those learned "
             "here. " + " ".join(remarks)
@@ -320,9 +315,9 @@ def wins(findings: Findings) -> ReportTable:
 
 
 def _wins(
-    findings: Findings, items: dict[int, TestedPolicy], horizon: int, remarks: list[str]
+    findings: Findings, items: dict[int, StudiedPolicy], horizon: int, remarks: list[str]
 ) -> Cells:
-    """The four cells of a policy and horizon: ours, the paper's, points apart, ours with common luck."""
+    """The four cells of a policy and horizon: ours, the paper's, points apart, ours with common random numbers."""
     item = items.get(horizon)
     found = None if item is None else findings.test(item, "bernoulli", horizon)
     some = next(iter(items.values()))
@@ -335,8 +330,7 @@ def _wins(
         return (share, theirs, Cell(""), common)
     apart = 100.0 * found["wins"] - printed
     far = (apart > _FAR and item.origin == "printed") or apart < -_FAR
-    if findings.records.scale != "paper":
-        far = False
+    far = far and findings.records.scale == "paper"
     if far:
         remarks.append(_remark(findings, item, horizon))
     points = Cell(f"{apart:+.1f}{' ‡' if far else ''}", apart, "off" if far else "")

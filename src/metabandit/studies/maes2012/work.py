@@ -23,7 +23,7 @@ from ...learning import learn
 from ...learning.spaces import make_space
 from ...learning.trace import trace_path
 from ...policies import Policy, Start, policy
-from ...priors import prior
+from ...priors import Prior, prior
 from ...workers import Workers
 from .paper import PRIORS, TRUE_GAUSSIAN
 from .plan import Step
@@ -107,18 +107,24 @@ class Runner:
         start = Start.read(settings["start"]).resolve(self.problems)
         return ManyPrograms.of(compiled, self.problems, settings["horizon"], start, self.workers)
 
+    def evaluate(
+        self, which: Any, horizon: int, problems: Prior | None = None, **options: Any
+    ) -> Comparison:
+        """Policies on Bernoulli arms, or on other problems."""
+        return evaluate(
+            which, problems or self.problems, horizon, floor=False, **self.who, **options
+        )
+
     def play(self, which: Policy, settings: Mapping[str, Any], **options: Any) -> Comparison:
         """A policy on the problems of a test."""
-        return evaluate(
+        return self.evaluate(
             which,
-            prior(settings["prior"], arms=2),
             settings["horizon"],
+            prior(settings["prior"], arms=2),
             method="monte-carlo",
             episodes=settings["problems"] * settings["runs"],
             runs=settings["runs"],
             seed=settings["seed"],
-            floor=False,
-            **self.who,
             **options,
         )
 
@@ -127,13 +133,13 @@ class Runner:
         return exact.obstacle(self.problems, [which.plan(self.problems, horizon)], horizon)
 
     def reference(
-        self, settings: Mapping[str, Any], *, other_rewards: bool
+        self, settings: Mapping[str, Any], *, common: bool
     ) -> npt.NDArray[np.floating[Any]]:
-        """The regret of UCB1-Tuned on each problem of a test."""
+        """The regret of UCB1-Tuned on each problem of a test, with the same or with other random numbers."""
         names = ("prior", "horizon", "problems", "runs", "seed")
-        key = (*(settings[name] for name in names), other_rewards)
+        key = (*(settings[name] for name in names), common)
         if key not in self._references:
-            reward_seed = stream(settings["seed"], 7) if other_rewards else None
+            reward_seed = None if common else stream(settings["seed"], 7)
             played = self.play(policy(REFERENCE), settings, reward_seed=reward_seed)
             regret = played[0].problem_regret
             assert regret is not None
@@ -158,10 +164,7 @@ def _learn(runner: Runner, step: Step, progress: Progress) -> Any:
         settings["space"],
         runner.problems,
         settings["horizon"],
-        protocol=settings["protocol"],
-        generations=settings["generations"],
-        effort=settings["effort"],
-        seed=settings["seed"],
+        **{name: settings[name] for name in ("protocol", "generations", "effort", "seed")},
         **runner.who,
         measured=False,
         out=out,
@@ -263,11 +266,11 @@ def _test(runner: Runner, step: Step, progress: Progress) -> Any:
         [int(at), float(f"{mean:.6g}"), float(f"{error:.6g}")]
         for at, mean, error in zip(own.checkpoints, own.curve, own.curve_error, strict=True)
     ]
-    # As in the paper each policy has its own luck. With common luck less is left to chance, but the two
-    # often play alike, so that a problem with equal regret counts half.
-    rival = runner.reference(settings, other_rewards=True)
+    # As in the paper each policy has its own random numbers. With common ones less is left to chance, but
+    # the two often play alike, so a problem with equal regret counts half.
+    rival = runner.reference(settings, common=False)
     result["wins"] = float(np.mean(own.problem_regret < rival))
-    rival = runner.reference(settings, other_rewards=False)
+    rival = runner.reference(settings, common=True)
     equal = own.problem_regret == rival
     result["wins_common_luck"] = float(np.mean((own.problem_regret < rival) + 0.5 * equal))
     return result
@@ -278,15 +281,8 @@ def _exact(runner: Runner, step: Step, progress: Progress) -> Any:
     obstacle = runner.obstacle(chosen, horizon)
     if obstacle is not None:
         return {"regret": None, "obstacle": obstacle}
-    found = evaluate(
-        chosen,
-        runner.problems,
-        horizon,
-        method="exact",
-        **runner.who,
-        floor=False,
-        progress=_counted(progress, f"exactly: {chosen.name}"),
-    )
+    told = _counted(progress, f"exactly: {chosen.name}")
+    found = runner.evaluate(chosen, horizon, method="exact", progress=told)
     return {"regret": found[0].mean_regret}
 
 
@@ -303,20 +299,16 @@ def _floor(runner: Runner, step: Step, progress: Progress) -> Any:
 
 def _curve(runner: Runner, step: Step, progress: Progress) -> Any:
     """Training and testing regret of the best candidate so far, wherever it changes."""
-    settings, problems, horizon = step.settings, runner.problems, step.settings["horizon"]
+    settings, horizon = step.settings, step.settings["horizon"]
     found = runner.records.result(settings["of"])
-    space = make_space(settings["space"], problems, paper=True)
-    made = [space.policy(np.array(item["coordinates"])) for item in found["improvements"]]
-    quick = costs.exact_seconds(problems, horizon) < 1.0
-    tested = evaluate(
-        made,
-        problems,
+    space = make_space(settings["space"], runner.problems, paper=True)
+    quick = costs.exact_seconds(runner.problems, horizon) < 1.0
+    tested = runner.evaluate(
+        [space.policy(np.array(item["coordinates"])) for item in found["improvements"]],
         horizon,
         method="exact" if quick else "monte-carlo",
         episodes=None if quick else settings["episodes"],
         seed=settings["seed"],
-        **runner.who,
-        floor=False,
         progress=_counted(progress, "testing the best candidates so far"),
     )
     return {
