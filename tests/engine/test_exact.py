@@ -239,7 +239,7 @@ TEN = [
 ]
 
 
-@pytest.mark.parametrize("horizon", [10, 37, 100])
+@pytest.mark.parametrize("horizon", [10, 37, pytest.param(100, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "prior",
     [mb.Bernoulli(), mb.Bernoulli(alpha=[3, 1], beta=[2, 1]), mb.Bernoulli(alpha=0.5, beta=4)],
@@ -398,8 +398,9 @@ def test_the_prior_is_the_mean_of_its_problems():
         assert total == pytest.approx(regret(text, mb.Bernoulli(), 12), abs=1e-12)
 
 
-def test_shares_of_wins():
-    problems = mb.Table(mb.Bernoulli().draw(np.random.default_rng(1), 2000)[..., 0])
+@pytest.mark.parametrize("number", [200, pytest.param(2000, marks=pytest.mark.slow)])
+def test_shares_of_wins(number):
+    problems = mb.Table(mb.Bernoulli().draw(np.random.default_rng(1), number)[..., 0])
     result = mb.evaluate(["ucb1", "kl-ucb", "greedy"], problems, 100)
     assert result.method == "exact"
     wins = result.share_of_wins("kl-ucb", "ucb1")

@@ -55,7 +55,7 @@ def test_the_papers_grammar_has_the_papers_number_of_formulas():
 
 
 @pytest.mark.parametrize(("grammar", "longest"), [(mb.Grammar(), 4), (SMALL, 5)])
-@pytest.mark.parametrize("tolerance", [0.0, 1e-12])
+@pytest.mark.parametrize("tolerance", [pytest.param(0.0, marks=pytest.mark.slow), 1e-12])
 def test_enumeration_agrees_with_brute_force(grammar, longest, tolerance):
     sample = mb.general_sample(groups=24, arms=3, seed=5)
     found = mb.make_classes(longest, grammar=grammar, sample=sample, tolerance=tolerance, threads=2)
@@ -118,6 +118,7 @@ def members():
     return _members()
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 2**32 - 1), arms=st.integers(2, 5))
 def test_formulas_of_one_class_choose_the_same_arms_in_random_plays(members, data, seed, arms):
@@ -499,7 +500,12 @@ def test_a_search_goes_on_from_its_state(five, kind, monkeypatch):
 
 @pytest.mark.parametrize(
     ("objective", "reference"),
-    [("simple", None), ("wins", "ucb1-tuned"), ("quantile:q=0.9", None), ("worst", None)],
+    [
+        pytest.param("simple", None, marks=pytest.mark.slow),
+        ("wins", "ucb1-tuned"),
+        ("quantile:q=0.9", None),
+        pytest.param("worst", None, marks=pytest.mark.slow),
+    ],
 )
 def test_formulas_are_searched_for_every_objective(objective, reference):
     found = mb.search(TWO, 15, length=4, objective=objective, reference=reference, top=5)
@@ -544,6 +550,7 @@ def test_search_finds_and_measures(tmp_path):
     assert not (tmp_path / "best.search.npz").exists()
 
 
+@pytest.mark.slow
 def test_search_plays_other_priors_too():
     found = mb.search(mb.TruncatedGaussian(arms=3), 20, length=3, top=5, effort=0.2)
     assert found.strategy == "halving"

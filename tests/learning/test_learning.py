@@ -470,6 +470,7 @@ def test_the_reported_regret_is_measured_on_fresh_problems():
     assert "kl-ucb" not in names, "it cannot play Gaussian rewards"
 
 
+@pytest.mark.slow
 def test_wins_are_learned():
     options = {"effort": 0.1, "seed": 1}
     aim = mb.learn(
@@ -656,6 +657,7 @@ def test_a_policy_file_to_begin_with(tmp_path):
     assert second.evaluation.mean_regret == pytest.approx(first.evaluation.mean_regret, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_long_horizons_are_learned_in_stages():
     found = mb.learn("power-1", TWO, 400, effort=0.01)
     assert {record["horizon"] for record in found.trace} == {40, 400}
