@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from metabandit.studies.maes2012.reproduce import RECORDS
 
 import metabandit as mb
 from metabandit.cli.running import go_on

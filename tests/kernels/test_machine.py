@@ -99,7 +99,9 @@ class Slow:
             return self.rounded(x * x)
         if tree.operator == "power":
             undefined = (x == 0) & (more[0] == 0) | np.isinf(x) | np.isinf(more[0])
-            self.unsure |= undefined.any(axis=0)
+            # An exponent that is computed may come out as 2, and then any number has a square.
+            square = np.abs(more[0] - 2.0) < 1e-5
+            self.unsure |= (undefined | square & (x < 0)).any(axis=0)
             return self.rounded(np.exp(self.rounded(more[0] * self.rounded(np.log(x)))))
         if tree.operator == "polynomial":
             return self.polynomial([x, *more[:3]], more[3:])

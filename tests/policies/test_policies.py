@@ -31,11 +31,13 @@ def test_catalogue_policies_are_made_from_their_names(entry):
     made = mb.policy(entry.name)
     assert made.name == str(made) == entry.name
     made.plan(mb.Bernoulli(arms=2), 10)
-    if entry.build is None:
-        tree = parse(entry.formula, parameters=tuple(item.name for item in entry.parameters))
-        assert set(names(tree)) == {item.name for item in entry.parameters}
+    if entry.is_index:
+        known = tuple(item.name for item in entry.parameters)
+        texts = [entry.formula, entry.rate, entry.needed]
+        trees = [parse(item, parameters=known) for item in texts if item is not None]
+        assert {name for tree in trees for name in names(tree)} == set(known)
         assert made.parameters == {item.name: item.default for item in entry.parameters}
-        assert made.tree == tree
+        assert made.trees == trees
         assert parse(made.formula) == made.bound
 
 
