@@ -16,7 +16,8 @@ from ..bayes.optimum import check_solvable
 from ..checkpoint import Checkpoint
 from ..errors import InputError
 from ..files import check_new
-from ..policies import Plan, Policy, Progress, Start, policy
+from ..language import text
+from ..policies import IndexPolicy, Plan, Policy, Progress, Start, policy
 from ..priors import Prior, Table, check_prior
 from ..workers import Workers, stamp
 from . import exact, simulated
@@ -248,6 +249,8 @@ def _identity(policies: Sequence[Policy], prior: Prior) -> dict[str, Any]:
 
 def _essence(item: Policy) -> bytes:
     """What tells a policy from others of its name."""
+    if isinstance(item, IndexPolicy):
+        return repr(([*map(text, item.trees)], item.parameters, str(item.start))).encode()
     code = getattr(getattr(item, "choose", None), "__code__", None)
     rule = None if code is None else (code.co_code, code.co_consts)
     return repr((item.content(), rule)).encode()

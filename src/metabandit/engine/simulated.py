@@ -137,10 +137,10 @@ def draw_problems(prior: Prior, seed: int, problems: int) -> Array:
 
 
 @cache
-def _compiled_rule(function: Callable[..., Any]) -> Any:
+def _compiled_rule(function: Callable[..., Any], name: str) -> Any:
     from ..kernels.decide import compile_choice
 
-    with compiling(f"the rule {getattr(function, '__name__', function)}"):
+    with compiling(f"the rule of the policy {name}"):
         return compile_choice(function)
 
 
@@ -179,7 +179,7 @@ def _interpret(plan: Plan, horizon: int) -> tuple[Any, Any, Any]:
         # The loops for two arms take nine rows, those for more arms 2 K + 2.
         memory = 2 * arms + 5
     else:
-        function = _compiled_rule(decision.function)
+        function = _compiled_rule(decision.function, plan.name)
     behaviour = simulator.Behaviour(
         plan.each_once,
         np.ascontiguousarray(plan.counts, dtype=np.float64),
