@@ -55,7 +55,7 @@ def catalogue():
     policies = [
         mb.policy(name)
         for name, entry in CATALOGUE.items()
-        if entry.is_index and name != "uniform"  # it begins without any play
+        if entry.is_index and entry.rate is entry.needed is None
     ]
     return [*policies, mb.policy("kl-ucb:c=3"), mb.policy("bayes-ucb:c=2.5")]
 
@@ -266,14 +266,14 @@ def twin(policy, horizon, plays, sums, squares, u, rate=None, needed=None):
     r = total / n
     s = np.sqrt(np.maximum(squared / n - r * r, 0.0))
     state = {"r": r, "s": s, "n": n, "t": n.sum(), "h": max(horizon - sum(plays), 1), "K": len(n)}
+    if needed is not None and n.min() < float(evaluate_tree(parse(needed), state)):
+        behind = np.flatnonzero(n == n.min())
+        return behind[min(math.floor(u * len(behind)), len(behind) - 1)]
     if rate is not None:
         chance = float(evaluate_tree(parse(rate), state))
         if u < chance:
             return math.floor(u / chance * len(n))
         u = (u - chance) / (1 - chance)
-    if needed is not None and n.min() < float(evaluate_tree(parse(needed), state)):
-        behind = np.flatnonzero(n == n.min())
-        return behind[min(math.floor(u * len(behind)), len(behind) - 1)]
     values = np.broadcast_to(evaluate_tree(policy.bound, state), len(n))
     if np.isnan(values).any():
         return -1
@@ -290,6 +290,33 @@ EXCEPTIONS = [
     ("0.3", "ln(t) + sqrt(h)/9"),
     ("min(1, kl_upper(1/K, ln(t)/t))", "max(2, ln(t)*ln(t))"),
 ]
+
+
+@pytest.mark.parametrize("language", PROGRAMS)
+@pytest.mark.parametrize("name", ["eps_n-greedy:c=2,d=0.7", "ucb1-normal"])
+def test_the_catalogue_is_exported_with_its_exceptions(name, language, tmp_path):
+    """Declared once: the exported program plays as the definition says."""
+    policy, rng = mb.policy(name), np.random.default_rng(3)
+    decision = policy.plan(mb.Bernoulli(arms=2), 50).decision
+    rate, needed = (
+        None if item is None else text(item)
+        for item in (decision.bound_rate, decision.bound_needed)
+    )
+    sent, expected = [], []
+    for _ in range(200):
+        plays = rng.integers(1, 60, 2).astype(float)
+        sums, u = np.floor(rng.uniform(0, 1, 2) * (plays + 1)), rng.uniform()
+        sent.append([0, u, 2, *plays, *sums, *sums])
+        lists = plays.tolist(), sums.tolist(), sums.tolist()
+        expected.append(twin(policy, 50, *lists, u, rate, needed))
+    programs = [mb.export(policy, language, horizon=50)]
+    answers = exported.run(language, programs, tmp_path, "choose", np.concatenate(sent))
+    assert (answers == expected).all()
+
+
+def test_a_policy_that_needs_no_play_has_no_program():
+    with pytest.raises(mb.InputError, match="before any arm was played"):
+        mb.export("uniform", "python")
 
 
 def with_exceptions(policy, rate, needed):
@@ -343,7 +370,10 @@ def test_random_and_needed_plays_of_sql(exceptions):
             0.0 if policy.start.each_once else np.sum(policy.start.plays + 0 * plays)
         )
         moment = {"t": t, "h": max(12 - plays.sum(), 1), "K": len(plays)}
-        if rate is not None and u < evaluate_tree(parse(rate), moment):
+        more = 0.0 if policy.start.each_once else policy.start.plays
+        fewest = (plays + np.array(more)).min()
+        behind = needed is not None and fewest < evaluate_tree(parse(needed), moment)
+        if rate is not None and not behind and u < evaluate_tree(parse(rate), moment):
             assert first == arm
             at_random += 1
         else:
@@ -351,7 +381,7 @@ def test_random_and_needed_plays_of_sql(exceptions):
             lists = plays.tolist(), sums.tolist(), sums.tolist()
             numbers = np.linspace(0, 1 - 1e-9, 60)
             assert first in {twin(policy, 12, *lists, v, None, needed) for v in numbers}
-    assert at_random > 100
+    assert at_random > 60
 
 
 def test_the_head_says_when_the_index_does_not_decide():
