@@ -417,7 +417,7 @@ def test_a_rate_that_is_no_number_is_an_error(tmp_path):
 def choices():
     rng = np.random.default_rng(4)
     names = [*CATALOGUE, "r + 3/(n + 2)", "ln(r - 1/3)", "1/r", "2", "r - 1/r"]
-    formulas = [item for item in names if item not in CATALOGUE or CATALOGUE[item].is_index]
+    formulas = [item for item in names if item not in CATALOGUE or CATALOGUE[item].start is None]
     policies = [mb.policy(name, start=start) for name in formulas for start in [*STARTS, EACH]]
     policies += [power(1, "h", 1, start) for start in [*STARTS, EACH]]
     cases, expected = [], []
