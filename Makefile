@@ -1,12 +1,12 @@
-# `make demo` and `make test` do all set-up in a virtual environment in this checkout.
+# `make demo`, `make check` and `make test` do all set-up in a virtual environment in this checkout.
 PYTHON ?= python3
 BIN := .venv/bin
 
-# Tests start hundreds of processes: the first that needs a module keeps it compiled for the others,
-# also where the environment says not to.
+# Tests start many processes: the first that needs a module keeps it compiled for the others, also
+# where the environment says not to.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test lint simulator-kernels exact-kernels bench reproduction learning formulas cluster picture clean
+.PHONY: demo check test lint simulator-kernels exact-kernels bench reproduction learning formulas cluster picture clean
 
 .venv/made:
 	$(PYTHON) -m venv .venv
@@ -38,11 +38,17 @@ lint: .venv/dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Most kernels are compiled while the checks run, which take one core.
+# Everything that is quick: before every commit.
+check: .venv/dev
+	@$(MAKE) --no-print-directory --jobs 3 lint simulator-kernels exact-kernels
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow and not cluster and not browser"
+
+# Everything. The third process uses the time that tests of clusters wait.
 test: .venv/dev
 	@$(MAKE) --no-print-directory --jobs 3 lint simulator-kernels exact-kernels
-	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -n 3 --dist worksteal
 
+# Most kernels, compiled while the checks run, which take one core.
 simulator-kernels: .venv/dev
 	-@$(BIN)/metabandit evaluate greedy --episodes 1 --no-floor >/dev/null
 

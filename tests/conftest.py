@@ -14,6 +14,11 @@ if os.environ.get("CI"):
     settings.load_profile("repeatable")
 
 
+def pytest_collection_modifyitems(items):
+    """Clusters first: they wait much, which others can use, and share a scheduler."""
+    items.sort(key=lambda item: item.get_closest_marker("cluster") is None)
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _own_cache(tmp_path_factory):
     before = os.environ.get("XDG_CACHE_HOME")

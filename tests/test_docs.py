@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import re
 import subprocess
 import sys
@@ -18,13 +20,22 @@ from metabandit.studies.maes2012.records import Records
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCKS = [
-    pytest.param(code, id=f"{page.name}-{number}")
+    pytest.param(
+        code,
+        id=f"{page.name}-{number}",
+        marks=[pytest.mark.slow] if "ProcessPool" in code else [],
+    )
     for page in PAGES
     for number, code in enumerate(re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.S))
 ]
 
 
+# What registers something, or starts processes that import it, gets a process of its own.
+APART = re.compile(r"\bregister|__main__|ProcessPool")
+
+
 def run(*arguments: str, folder: Path) -> str:
+    """What a script prints that runs in a process of its own."""
     done = subprocess.run(
         [sys.executable, *arguments], capture_output=True, text=True, check=False, cwd=folder
     )
@@ -32,11 +43,21 @@ def run(*arguments: str, folder: Path) -> str:
     return done.stdout
 
 
+def printed(code: str, folder: Path) -> str:
+    """What code prints."""
+    if APART.search(code):
+        return run("-c", code, folder=folder)
+    with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()) as output:
+        exec(compile(code, "docs", "exec"), {"__name__": "__main__"})
+    return output.getvalue()
+
+
 @pytest.mark.parametrize("code", BLOCKS)
 def test_code_in_the_docs_runs(code, tmp_path):
-    run("-c", code, folder=tmp_path)
+    printed(code, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
 def test_examples_run_and_are_short(path, tmp_path):
     assert "to the best" in run(str(path), folder=tmp_path)
@@ -45,8 +66,8 @@ def test_examples_run_and_are_short(path, tmp_path):
 
 def test_first_result_of_the_readme_is_what_comes_out(tmp_path):
     text = (ROOT / "README.md").read_text("utf-8")
-    code, printed = re.search(r"```python\n(.*?)```\n\n```\n(.*?)```", text, re.S).groups()
-    assert run("-c", code, folder=tmp_path) == printed
+    code, output = re.search(r"```python\n(.*?)```\n\n```\n(.*?)```", text, re.S).groups()
+    assert run("-c", code, folder=tmp_path) == output
 
 
 def test_links_in_the_docs_lead_somewhere():

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 import metabandit as mb
+from tests.commands import call
 
 CHANCES = {"a": 0.3, "b": 0.6, "c": 0.5}
 
@@ -113,11 +112,6 @@ def test_a_learned_policy_brings_its_horizon_and_its_rewards(tmp_path):
     mb.replay([(arm, 7 * reward - 2) for arm, reward in log], "ucb1", horizon=30)
 
 
-def run(*arguments):
-    command = [sys.executable, "-m", "metabandit", "replay", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True)
-
-
 def write_log(path, log, first="time,Arm, reward \n"):
     lines = [f"{time},{arm},{reward}" for time, (arm, reward) in enumerate(log)]
     path.write_text(first + "\n".join(lines) + "\n", "utf-8")
@@ -127,14 +121,14 @@ def write_log(path, log, first="time,Arm, reward \n"):
 def test_the_command(tmp_path):
     log = write_log(tmp_path / "log.csv", make_log(3000))
     arguments = (log, "--policy", "ucb1-tuned", "--policy", "r", "--horizon", 50)
-    done = run(*arguments)
+    done = call(["replay", *arguments], tmp_path)
     assert done.returncode == 0, done.stderr
     assert "Reward of 50 plays, replayed from 3,000 random plays of 3 arms" in done.stdout
     assert "always b" in done.stdout
-    data = json.loads(run(*arguments, "--json").stdout)
+    data = json.loads(call(["replay", *arguments, "--json"], tmp_path).stdout)
     same = mb.replay(make_log(3000), ["ucb1-tuned", "r"], horizon=50)
     assert [item["reward"] for item in data["policies"]] == [i.reward for i in same.policies]
-    short = run(log, "--policy", "ucb1", "--horizon", 5000)
+    short = call(["replay", log, "--policy", "ucb1", "--horizon", 5000], tmp_path)
     assert short.returncode == 0
     assert "too short" in short.stderr
 
@@ -155,7 +149,7 @@ def test_the_command(tmp_path):
 def test_logs_that_cannot_be_read(tmp_path, content, word):
     path = tmp_path / "log.csv"
     path.write_text(content, "utf-8")
-    done = run(path, "--policy", "ucb1", "--horizon", 5)
+    done = call(["replay", path, "--policy", "ucb1", "--horizon", 5], tmp_path)
     assert done.returncode == 2
     assert word in done.stderr
     assert "Traceback" not in done.stderr
@@ -169,7 +163,7 @@ def test_what_else_is_refused(tmp_path):
         ((log, "--policy", "ucb9", "--horizon", 5), "unknown policy"),
         ((log, "--policy", "optimal", "--horizon", 5), "2 arms"),
     ):
-        done = run(*arguments)
+        done = call(["replay", *arguments], tmp_path)
         assert (done.returncode, "Traceback" in done.stderr) == (2, False)
         assert word in done.stderr
     with pytest.raises(mb.InputError, match="no policy"):

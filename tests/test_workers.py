@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 import metabandit as mb
 from metabandit import workers
-from metabandit.engine import population, simulated
+from metabandit.engine import costs, engine
+from metabandit.engine.engine import Engine
 from metabandit.errors import IndexFault
 from metabandit.formulas import searcher
 from metabandit.formulas.strategies import Halving
@@ -43,9 +44,9 @@ def test_runs_cover_everything_once(items, parts):
 
 @given(st.integers(1, 700), st.integers(1, 20_000), st.integers(1, 200))
 def test_tiles_cover_everything_once(policies, problems, count):
-    cuts = population.blocks(TWO, 1000, 1, sorted({0, problems // 2, problems}))
+    cuts = Engine(TWO, 1000, Workers(1)).blocks(1, sorted({0, problems // 2, problems}))
     for given_ in (cuts, range(problems + 1)):
-        rows, wide = population._tiles(policies, given_, count)
+        rows, wide = engine._tiles(policies, given_, count)
         for runs, items in ((rows, policies), (wide, len(given_) - 1)):
             assert [k for low, high in runs for k in range(low, high)] == list(range(items))
         # Enough of them, as far as there is something to share.
@@ -53,8 +54,8 @@ def test_tiles_cover_everything_once(policies, problems, count):
 
 
 def test_problems_are_shared_evenly():
-    cuts = population.blocks(TWO, 1000, 1, np.linspace(0, 20_000, 9).astype(int).tolist())
-    rows, wide = population._tiles(17, cuts, 6)
+    cuts = Engine(TWO, 1000, Workers(1)).blocks(1, np.linspace(0, 20_000, 9).astype(int).tolist())
+    rows, wide = engine._tiles(17, cuts, 6)
     assert rows == [(0, 17)]
     sizes = [cuts[high] - cuts[low] for low, high in wide]
     assert len(sizes) == 6
@@ -65,14 +66,14 @@ def test_problems_are_shared_evenly():
 @given(st.integers(1, 5000), st.integers(1, 100), st.sampled_from([1, 20, 100]))
 def test_blocks_keep_the_cuts_and_do_not_depend_on_who_works(problems, horizon, runs):
     cuts = sorted({0, problems // 3, problems})
-    finer = population.blocks(mb.Bernoulli(arms=50), 1000 * horizon, runs, cuts)
+    finer = Engine(mb.Bernoulli(arms=50), 1000 * horizon, Workers(1)).blocks(runs, cuts)
     assert set(cuts) <= set(finer)
     assert finer == sorted(set(finer))
     seconds = [
-        simulated.work_seconds(mb.Bernoulli(arms=50), 1000 * horizon, runs * (high - low))
+        costs.simulation_seconds(mb.Bernoulli(arms=50), 1000 * horizon, runs * (high - low))
         for low, high in pairwise(finer)
     ]
-    alone = simulated.work_seconds(mb.Bernoulli(arms=50), 1000 * horizon, runs)
+    alone = costs.simulation_seconds(mb.Bernoulli(arms=50), 1000 * horizon, runs)
     assert max(seconds) <= max(1.0, alone)
 
 
@@ -101,7 +102,7 @@ def test_chunks_are_sized_once_it_is_known_what_they_take():
 
     with ThreadPoolExecutor(2) as pool:
         slow = Workers(1, pool)
-        jobs = simulated._jobs(chunks, 0.1, slow)
+        jobs = engine.chunk_jobs(chunks, 0.1, slow)
         assert sizes(islice(jobs, 16)) == [1] * 16
         slow.record("chunks", Job((), seconds=0.1), 1.0)  # ten times what was thought
         rest = list(jobs)
@@ -110,7 +111,7 @@ def test_chunks_are_sized_once_it_is_known_what_they_take():
         assert sum(sizes(rest)) == 984
         fast = Workers(1, pool)
         fast.record("chunks", Job((), seconds=0.1), 0.001)
-        found = list(simulated._jobs(chunks, 0.1, fast))
+        found = list(engine.chunk_jobs(chunks, 0.1, fast))
         assert [chunk for job in found for chunk in job.arguments[0]] == chunks
         assert sizes(found)[0] == 167  # three for each
         assert sum(job.seconds for job in found) == pytest.approx(100.0)
@@ -118,7 +119,7 @@ def test_chunks_are_sized_once_it_is_known_what_they_take():
 
 def test_some_of_the_programs_are_those_of_the_others():
     texts = ["r", "r + 1/n", "sqrt(r) * ln(t) / n", "max(r, s)", "r - h"]
-    made = [mb.policy(text).plan(TWO, 10).program for text in texts]
+    made = [mb.policy(text).plan(TWO, 10).decision.program() for text in texts]
     which = np.array([3, 0, 0, 4])
     found = batch.take(batch.pack(made), which)
     wanted = batch.pack([made[place] for place in which])
@@ -222,7 +223,15 @@ def site(tmp_path_factory):
         yield made
 
 
-@pytest.fixture(scope="module", params=["backwards", "processes", "dask", "cluster"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        "backwards",
+        pytest.param("processes", marks=pytest.mark.slow),
+        pytest.param("dask", marks=pytest.mark.cluster),
+        pytest.param("cluster", marks=pytest.mark.cluster),
+    ],
+)
 def executor(request):
     if request.param == "backwards":
         yield Backwards()
@@ -377,6 +386,7 @@ def test_large_tables_stay_here(small):
     assert any("too large to be sent" in message for message in said)
 
 
+@pytest.mark.slow
 def test_a_pool_that_breaks_says_so(small, tmp_path):
     out = tmp_path / "policy.json"
     options = {"episodes": 400, "generations": 40, "measured": False}
@@ -414,6 +424,7 @@ def test_a_search_that_loses_its_workers_while_it_measures_goes_on(tmp_path, mon
     assert [path.name for path in tmp_path.iterdir()] == ["best.json"]
 
 
+@pytest.mark.cluster
 def test_no_more_is_sent_than_workers_have_threads(site):
     with mb.Cluster(site.address) as joined:
         assert joined.slots == 2
@@ -429,6 +440,7 @@ def test_no_more_is_sent_than_workers_have_threads(site):
         assert joined.tell() == "2 workers, 11 of 12 pieces"
 
 
+@pytest.mark.cluster
 @pytest.mark.usefixtures("small")
 def test_a_worker_with_several_threads_gives_the_same(tmp_path):
     with Site(tmp_path, workers=1, threads=3) as site, mb.Cluster(site.address) as joined:

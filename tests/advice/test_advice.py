@@ -1,8 +1,6 @@
 """Advice: what is ranked, what is recommended, and that it is the same on any number of threads."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -16,6 +14,7 @@ from metabandit.advice.readable import reward_scale, shapes
 from metabandit.advice.result import CLASSIC, FORMULA, LEARNED, Candidate, Gain, recommend
 from metabandit.engine.results import NORMAL_95
 from metabandit.engine.task import stream
+from tests.commands import call
 
 SMALL = {"effort": 0.005, "seed": 3}
 
@@ -253,14 +252,7 @@ def test_a_prior_of_ones_own(tmp_path):
 
 
 def command(*arguments, folder):
-    return subprocess.run(
-        [sys.executable, "-m", "metabandit", "advise", *arguments],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        cwd=folder,
-        check=False,
-    )
+    return call(["advise", *arguments], folder)
 
 
 def test_the_command_line(tmp_path, exact_advice):

@@ -15,7 +15,7 @@ from metabandit.exporting import TARGETS
 from metabandit.policies import IndexPolicy
 from metabandit.policies.file import FORMAT, VERSION
 from tests import exported
-from tests.cli.test_cli import answer, run
+from tests.commands import answer, call
 from tests.exporting.test_export import EACH, HORIZON, POLICIES, PROGRAMS, STARTS, catalogue, power
 
 
@@ -172,12 +172,12 @@ def test_the_command_writes_what_the_function_returns(to, learned, tmp_path):
 
 
 def test_the_command_writes_a_file_once(tmp_path):
-    done = run("export | ucb1:C=0.17 | --to | c | --out | policy.c", tmp_path)
+    done = call("export | ucb1:C=0.17 | --to | c | --out | policy.c", tmp_path)
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr == "written to policy.c\n"
     path = tmp_path / "policy.c"
     assert path.read_text("utf-8") == mb.export("ucb1:C=0.17", "c")
-    done = run("export | r | --to | c | --out | policy.c", tmp_path)
+    done = call("export | r | --to | c | --out | policy.c", tmp_path)
     assert done.returncode == 2
     assert "exists; choose another name, or overwrite it with --force" in done.stderr
     assert "0.17" in path.read_text("utf-8")
@@ -196,7 +196,7 @@ def test_the_command_writes_a_file_once(tmp_path):
     ],
 )
 def test_the_command_refuses_with_exit_code_2(command, message, tmp_path):
-    done = run(f"export | {command}", tmp_path)
+    done = call(f"export | {command}", tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
     assert "Traceback" not in done.stderr

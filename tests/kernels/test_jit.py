@@ -91,6 +91,7 @@ def finish(processes):
     return results
 
 
+@pytest.mark.slow
 def test_processes_that_start_at_once_compile_once(tmp_path, begin):
     (tmp_path / "kernels.py").write_text(KERNELS)
     values = ["1", "1", "0.5"]

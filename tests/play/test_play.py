@@ -83,6 +83,7 @@ def play_both(policy, choose, prior, horizon, seed):
     return made, expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*CATALOGUE, *OTHERS])
 def test_ten_thousand_plays_are_those_of_the_twin(name):
     """Of each policy of the catalogue; two thousand of the others."""

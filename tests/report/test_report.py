@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 import sys
 import types
 from functools import partial
@@ -34,6 +33,7 @@ from metabandit.studies.maes2012.findings import Findings, judge
 from metabandit.studies.maes2012.plan import steps, studied_policies
 from metabandit.studies.maes2012.records import Records
 from metabandit.studies.maes2012.report import reproduction_report
+from tests.commands import call
 
 ROOT = Path(__file__).parents[2]
 RECORDS = ROOT / "docs" / "reproduction" / "records.jsonl"
@@ -53,13 +53,7 @@ def page(reproduction, tmp_path_factory):
 
 
 def metabandit(*arguments, folder):
-    return subprocess.run(
-        [sys.executable, "-m", "metabandit", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=folder,
-    )
+    return call(arguments, folder)
 
 
 # What is said of a figure -----------------------------------------------------------------------
@@ -356,6 +350,7 @@ VIEWS = {
 
 
 @pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.browser
 def test_the_page_in_a_browser(browser, page, view):
     """It loads from the file alone, without a complaint; tables sort; nothing is cut off."""
     context = browser.new_context(**VIEWS[view])
@@ -401,6 +396,7 @@ def test_the_page_in_a_browser(browser, page, view):
     context.close()
 
 
+@pytest.mark.browser
 def test_the_page_in_print(browser, page, tmp_path):
     """Folded tables are unfolded, and everything is on paper."""
     context = browser.new_context()

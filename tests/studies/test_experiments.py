@@ -146,7 +146,7 @@ def test_a_test_is_an_evaluation_with_wins(runner):
     assert found["wins"] == np.mean(
         pair[0].problem_regret < runner.reference(settings, common=False)
     )
-    # With luck of its own the rival does about as well, but not the same on each problem.
+    # With rewards of its own the rival does about as well, but not the same on each problem.
     assert found["wins"] != found["wins_common_luck"]
     other = runner.reference(settings, common=False)
     assert abs(other.mean() - theirs.mean()) < 5 * (other - theirs).std() / np.sqrt(500)
@@ -185,24 +185,24 @@ def test_recounting_needs_the_plays():
         mb.recount(mb.evaluate("ucb1", mb.Bernoulli(arms=2), 10), mb.Bernoulli(arms=2))
 
 
-def test_luck_and_plays_are_those_of_a_simulation():
+def test_reward_seeds_and_plays_are_those_of_a_simulation():
     prior = mb.Bernoulli(arms=2)
     assert mb.evaluate("ucb1", prior, 10, keep_plays=True).method == "monte-carlo"
-    assert mb.evaluate("ucb1", prior, 10, luck=3).method == "monte-carlo"
-    with pytest.raises(mb.InputError, match="luck and keep_plays"):
-        mb.evaluate("ucb1", prior, 10, luck=3, method="exact")
+    assert mb.evaluate("ucb1", prior, 10, reward_seed=3).method == "monte-carlo"
+    with pytest.raises(mb.InputError, match="reward_seed and keep_plays"):
+        mb.evaluate("ucb1", prior, 10, reward_seed=3, method="exact")
 
 
-def test_other_luck_on_the_same_problems():
+def test_other_rewards_on_the_same_problems():
     options = {"episodes": 2000, "runs": 1000, "seed": 4, "keep_plays": True}
     prior = mb.Bernoulli(arms=2)
-    one, two = (mb.evaluate("ucb1", prior, 50, luck=luck, **options) for luck in (None, 9))
-    same = mb.evaluate("ucb1", prior, 50, luck=4, **options)
+    one, two = (mb.evaluate("ucb1", prior, 50, reward_seed=seed, **options) for seed in (None, 9))
+    same = mb.evaluate("ucb1", prior, 50, reward_seed=4, **options)
     assert one[0].mean_regret == same[0].mean_regret != two[0].mean_regret
     # Two problems, each played a thousand times: the same problems have nearly the same regret.
     assert two[0].problem_regret == pytest.approx(one[0].problem_regret, rel=0.15)
-    with pytest.raises(mb.InputError, match="luck must be at least 0"):
-        mb.evaluate("ucb1", prior, 50, luck=-1, episodes=10)
+    with pytest.raises(mb.InputError, match="the seed of the rewards must be at least 0"):
+        mb.evaluate("ucb1", prior, 50, reward_seed=-1, episodes=10)
 
 
 @pytest.mark.parametrize("horizon", [12, 1000])
@@ -456,6 +456,7 @@ def test_what_cannot_be_reproduced_is_refused(options, message, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_to_the_same_records(tmp_path):
     """The real command, killed in the middle of two steps."""
     command = [sys.executable, "-m", "metabandit", "reproduce", "curves", "--scale", "quick"]

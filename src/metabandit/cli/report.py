@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
+from . import options
 from .display import progress_bar
 
 
-def report(
+def command(
     records: Annotated[
         list[Path],
         typer.Argument(
@@ -37,7 +38,7 @@ def report(
             "--format", help="svg, png or pdf; may be given several times.", show_default="svg"
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite what --out names.")] = False,
+    force: options.Force = False,
 ) -> None:
     """Make a report from records: a page that stands alone, tables, pictures. Nothing is computed again."""
     from .. import studies  # noqa: F401 (their reports are registered)

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from . import options
 from .display import progress_bar, say, show_json, show_table
-from .learn import stopping
-from .options import Json, Seed, Threads
-from .workers import Scheduler, Workers, joined
+from .running import joined, stopping
 
 if TYPE_CHECKING:
     from ..report.content import Section
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 _MINUTE = 60.0
 
 
-def reproduce(
+def command(
     part: Annotated[
         str,
         typer.Argument(
@@ -41,19 +40,18 @@ def reproduce(
             show_default="reproduction-SCALE",
         ),
     ] = None,
-    seed: Seed = 0,
-    threads: Threads = None,
-    cluster: Scheduler = None,
-    workers: Workers = None,
-    as_json: Json = False,
+    seed: options.Seed = 0,
+    threads: options.Threads = None,
+    cluster: options.Scheduler = None,
+    workers: options.WorkerCount = None,
+    as_json: options.Json = False,
 ) -> None:
     """Reproduce the paper's experiments, and show them beside the paper's figures.
 
     A run that was stopped goes on where it was if it is started again.
     """
     from ..report import load_report, write_report
-    from ..studies.maes2012 import default_folder
-    from ..studies.maes2012 import reproduce as run
+    from ..studies.maes2012 import default_folder, reproduce
 
     folder = default_folder(scale) if out is None else out
     again = f"started again with the same options, it goes on from the records in {folder}"
@@ -62,7 +60,7 @@ def reproduce(
         joined(cluster, workers, kept=lambda: again) as others,
         progress_bar("reproducing", others) as bar,
     ):
-        records = run(
+        records = reproduce(
             part,
             scale=scale,
             out=folder,

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..bayes.optimum import OptimalPolicy
 from ..language.values import evaluate_tree
-from ..policies import IndexPolicy, Policy
+from ..policies import IndexPolicy, OptimalPolicy, Policy
 from ..policies import policy as read_policy
 from ..priors import Bernoulli
 from ..priors.families import Array

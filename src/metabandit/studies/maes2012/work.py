@@ -14,12 +14,11 @@ import numpy.typing as npt
 
 from ...bayes.optimum import optimal
 from ...data import write_data
-from ...engine import Comparison, evaluate, exact, recount
-from ...engine.batch import Batch
+from ...engine import Comparison, costs, evaluate, exact, recount
+from ...engine.programs import ManyPrograms
 from ...engine.task import silent, stream
 from ...errors import InputError
-from ...formulas import search, state_path
-from ...formulas.classes import Classes, kept_classes, make_classes
+from ...formulas import Classes, kept_classes, make_classes, search, state_path
 from ...learning import learn
 from ...learning.spaces import make_space
 from ...learning.trace import trace_path
@@ -102,11 +101,11 @@ class Runner:
             self.made = kept_classes(length, threads=self.workers.threads, announce=self.announce)
         return self.made
 
-    def batch(self, settings: Mapping[str, Any]) -> Batch:
+    def programs(self, settings: Mapping[str, Any]) -> ManyPrograms:
         """The classes, ready to be played."""
         compiled = self.classes(settings["length"]).compile()
         start = Start.read(settings["start"]).resolve(self.problems)
-        return Batch.of(compiled, self.problems, settings["horizon"], start, self.workers)
+        return ManyPrograms.of(compiled, self.problems, settings["horizon"], start, self.workers)
 
     def evaluate(
         self, which: Any, horizon: int, problems: Prior | None = None, **options: Any
@@ -131,8 +130,7 @@ class Runner:
 
     def obstacle(self, which: Policy, horizon: int) -> str | None:
         """Why a policy has no exact regret, if it has none."""
-        which.prepare(self.problems, horizon, None)
-        return exact.obstacle(self.problems, [(which, which.plan(self.problems, horizon))], horizon)
+        return exact.obstacle(self.problems, [which.plan(self.problems, horizon)], horizon)
 
     def reference(
         self, settings: Mapping[str, Any], *, common: bool
@@ -141,8 +139,9 @@ class Runner:
         names = ("prior", "horizon", "problems", "runs", "seed")
         key = (*(settings[name] for name in names), common)
         if key not in self._references:
-            luck = None if common else stream(settings["seed"], 7)
-            regret = self.play(policy(REFERENCE), settings, luck=luck)[0].problem_regret
+            reward_seed = None if common else stream(settings["seed"], 7)
+            played = self.play(policy(REFERENCE), settings, reward_seed=reward_seed)
+            regret = played[0].problem_regret
             assert regret is not None
             self._references[key] = regret
         return self._references[key]
@@ -303,7 +302,7 @@ def _curve(runner: Runner, step: Step, progress: Progress) -> Any:
     settings, horizon = step.settings, step.settings["horizon"]
     found = runner.records.result(settings["of"])
     space = make_space(settings["space"], runner.problems, paper=True)
-    quick = exact.cost(runner.problems, horizon) < 1.0
+    quick = costs.exact_seconds(runner.problems, horizon) < 1.0
     tested = runner.evaluate(
         [space.policy(np.array(item["coordinates"])) for item in found["improvements"]],
         horizon,

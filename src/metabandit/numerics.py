@@ -1,0 +1,269 @@
+"""Special functions and random numbers in plain Python, which is also what kernels compile.
+
+Only the standard library is used, and each special function calls only `math` and functions of this
+file: an exported program can hold its text, or a translation (exporting/translation.py, which says
+what it may be written in). Nothing here raises: what is no number is nan.
+
+kl_upper: Newton's and Halley's methods in d = q - mean, in which the divergence
+-mean ln(1 + d/mean) - (1 - mean) ln(1 - d/(1 - mean)) loses no digits for small bounds.
+
+beta_quantile: with w = ln(x/(1 - x)) the density of w is x^a (1 - x)^b / B(a, b), whose logarithm is
+concave; so is then that of the distribution function I. Halley's method solves ln I(w) = ln p for
+p <= 1/2, the smaller tail. I is that density times a continued fraction, and the density comes from
+the deviance of x from the mean and the remainders of Stirling's formula, which do not cancel as
+three logarithms of the gamma function do.
+
+Random numbers are functions of the seed and of where they are used, not of when. Those below are the
+simulator's for episode 0 (kernels/random.py has them over lanes, with the constants of this file), so
+that a player meets ties and makes random plays as a simulated episode does, and its state is a count
+of selections.
+"""
+
+import math
+
+
+def divide(x: float, y: float) -> float:
+    """x / y, also for y = 0."""
+    if y != 0.0:
+        return x / y
+    if x == 0.0 or math.isnan(x):
+        return math.nan
+    return math.copysign(math.inf, x) * math.copysign(1.0, y)
+
+
+def sqrt(x: float) -> float:
+    """The square root; nan below 0."""
+    return math.sqrt(x) if x >= 0.0 else math.nan
+
+
+def ln(x: float) -> float:
+    """The natural logarithm; -inf at 0 and nan below."""
+    if x > 0.0:
+        return math.log(x)
+    return -math.inf if x == 0.0 else math.nan
+
+
+def exp(x: float) -> float:
+    """The exponential; inf where it is too large."""
+    return math.inf if x > 709.78 else math.exp(x)
+
+
+def power(x: float, y: float) -> float:
+    """x to the power y: the square of any x, other powers of x >= 0 only; 0^0 = 1."""
+    if y == 2.0:
+        return x * x
+    if x == 0.0 and y == 0.0:
+        return 1.0
+    return exp(y * ln(x))
+
+
+def minimum(x: float, y: float) -> float:
+    """The smaller; nan if one of them is."""
+    return y if y < x or math.isnan(y) else x
+
+
+def maximum(x: float, y: float) -> float:
+    """The larger; nan if one of them is."""
+    return y if y > x or math.isnan(y) else x
+
+
+def kl_upper(mean: float, bound: float) -> float:
+    """The largest q with kl(mean, q) <= bound, for Bernoulli distributions."""
+    if not -1e-12 <= mean <= 1.0 + 1e-12 or math.isnan(bound):
+        return math.nan
+    if bound <= 0.0:
+        return mean
+    if mean >= 1.0:
+        return 1.0
+    if mean <= 1e-300:
+        return -math.expm1(-bound)
+    # The search begins right of the solution: kl >= 2 d^2, and kl is at least its part in 1 - q.
+    rest = 1.0 - mean
+    part = (bound - mean * math.log(mean)) / rest
+    if part > 40.0:
+        return 1.0
+    d = min(math.sqrt(0.5 * bound), rest * -math.expm1(-part))
+    if mean >= 0.5 or mean + d <= 0.5:
+        # Then kl >= d^2 / (2 x (1 - x)), with x the nearest to 1/2 of mean and mean + d.
+        x = mean if mean >= 0.5 else mean + d
+        d = min(d, math.sqrt(2.0 * bound * x * (1.0 - x)))
+    if mean + d == mean:
+        return mean
+    for _ in range(60):
+        left = rest - d
+        if left <= 0.0:
+            return 1.0
+        excess = -mean * math.log1p(d / mean) - rest * math.log1p(-d / rest) - bound
+        q = mean + d
+        newton = excess * q * left / d
+        curvature = (mean / (q * q) + rest / (left * left)) * q * left / d
+        step = newton / (1.0 - 0.5 * min(max(newton * curvature, -1.0), 1.0))
+        d = d - step if step < d else 0.5 * d
+        if abs(step) <= 1e-5 * min(d, left):
+            break
+    return mean + d
+
+
+def stirling_rest(x: float) -> float:
+    """ln gamma(x + 1) less Stirling's (x + 1/2) ln x - x + ln(2 pi)/2."""
+    if x < 10.0:
+        return math.lgamma(x + 1.0) - (x + 0.5) * math.log(x) + x - 0.5 * math.log(2.0 * math.pi)
+    v = 1.0 / (x * x)
+    rest = 1.0 / 1188.0 - v * (691.0 / 360360.0 - v / 156.0)
+    rest = 1.0 / 1260.0 - v * (1.0 / 1680.0 - v * rest)
+    return (1.0 / 12.0 - v * (1.0 / 360.0 - v * rest)) / x
+
+
+def beta_fraction(x: float, y: float, a: float, b: float) -> float:
+    """The incomplete Beta function I(x; a, b) divided by x^a y^b / B(a, b), where y = 1 - x.
+
+    The continued fraction of the NIST handbook (8.17.22), two of its steps at a time.
+    """
+    spread = a * y - b * x + 1.0
+    value = (a + 1.0) / (a * spread)
+    above, below = 0.0, value
+    for m in range(1, 10_000):
+        down = a + 2.0 * m - 1.0
+        numerator = (a + m - 1.0) * (a + b + m - 1.0) * m * (b - m) * x * x / (down * down)
+        denominator = m + m * (b - m) * x / down
+        denominator += (a + m) * (spread + m * (1.0 + y)) / (down + 2.0)
+        # Only ratios count, so that the last denominator can be kept at 1.
+        scale = denominator + numerator * below
+        before = value
+        value = (denominator * value + numerator * above) / scale
+        above, below = before / scale, 1.0 / scale
+        if not abs(value - before) > 1e-16 * value:
+            break
+    return value
+
+
+def beta_start(p: float, a: float, b: float) -> float:
+    """About ln(x/(1 - x)) for the p-quantile x of Beta(a, b), p <= 1/2."""
+    if a >= 1.0 and b >= 1.0:
+        # The normal quantile, and the law of Fisher's z (Abramowitz and Stegun 26.2.22, 26.5.22).
+        t = math.sqrt(-2.0 * math.log(p))
+        z = (2.30753 + 0.27061 * t) / (1.0 + (0.99229 + 0.04481 * t) * t) - t
+        u, v = 1.0 / (2.0 * a - 1.0), 1.0 / (2.0 * b - 1.0)
+        k = (z * z - 3.0) / 6.0
+        h = 2.0 / (u + v)
+        shift = z * math.sqrt(max(h + k, 0.1)) / h + (v - u) * (k + 5.0 / 6.0 - 2.0 / (3.0 * h))
+        return math.log(a / b) + 2.0 * shift
+    # The tails are powers of x and 1 - x; what is in each is about in these proportions.
+    n = a + b
+    left, right = math.exp(a * math.log(a / n)) / a, math.exp(b * math.log(b / n)) / b
+    if p * (left + right) < left:
+        w = (math.log(a * (left + right)) + math.log(p)) / a
+        return w - math.log1p(-math.exp(w)) if w < -0.01 else 4.0
+    w = (math.log(b * (left + right)) + math.log1p(-p)) / b
+    return math.log1p(-math.exp(w)) - w if w < -0.01 else -4.0
+
+
+def beta_quantile(p: float, a: float, b: float) -> float:
+    """The p-quantile of the distribution Beta(a, b)."""
+    if not (0.0 <= p <= 1.0 and 0.0 < a < math.inf and 0.0 < b < math.inf):
+        return math.nan
+    if p == 0.0 or p == 1.0:
+        return p
+    swapped = p > 0.5
+    if swapped:
+        p, a, b = 1.0 - p, b, a
+    n = a + b
+    constant = 0.5 * math.log(a / (2.0 * math.pi) * (b / n))
+    constant += stirling_rest(n) - stirling_rest(a) - stirling_rest(b)
+    ln_p = math.log(p)
+    w = min(max(beta_start(p, a, b), -740.0), 740.0)
+    x = y = 0.5
+    for _ in range(100):
+        odds = math.exp(-abs(w))
+        y, x = 1.0 / (1.0 + odds), odds / (1.0 + odds)
+        if w > 0.0:
+            x, y = y, x
+        d = b * x - a * y
+        # a ln(n x / a) + b ln(n y / b), where n x = a + d and n y = b - d.
+        density = a * (math.log1p(d / a) if abs(d) < 0.5 * a else math.log(x * (n / a)))
+        density += b * (math.log1p(-d / b) if abs(d) < 0.5 * b else math.log(y * (n / b)))
+        density += constant
+        if x <= (a + 1.0) / (n + 2.0):
+            fraction = beta_fraction(x, y, a, b)
+            excess = density + math.log(fraction) - ln_p
+            slope = 1.0 / fraction
+        else:
+            density = math.exp(density)
+            inside = max(1.0 - density * beta_fraction(y, x, b, a), 1e-300)
+            excess = math.log(inside) - ln_p
+            slope = density / inside
+        newton = excess / slope
+        step = newton / (1.0 + 0.5 * min(max(newton * (d + slope), -1.0), 1.0))
+        # The last step is taken in x itself, whose digits w does not have where it is large.
+        if abs(step) * (1.0 + abs(d) + slope) <= 1e-5:
+            change = x * y * step * (1.0 - 0.5 * (y - x) * step)
+            return y + change if swapped else x - change
+        before = w
+        w = min(max(w - step, -740.0), 740.0)
+        if w == before:
+            break
+    return y if swapped else x
+
+
+# Random numbers -------------------------------------------------------------------------------
+
+_MASK32 = 0xFFFFFFFF
+_MASK64 = 0xFFFFFFFFFFFFFFFF
+# Steps of the sequences of episodes, slots, pulls and streams.
+WEYL_64 = 0x9E3779B97F4A7C15
+SLOT = 0xD1B54A32D192ED03
+WEYL_32 = 0x9E3779B9
+STREAM = 0x85EBCA6B
+# The multipliers of SplitMix64's finaliser and of the hash of 32 bits, and what tells the key of the
+# randomness that is no reward from that of rewards.
+MIX_A = 0xBF58476D1CE4E5B9
+MIX_B = 0x94D049BB133111EB
+HASH_A = 0x7FEB352D
+HASH_B = 0x846CA68B
+NOISE = 0x68BC21EB
+# Streams: what a random number of a selection is for.
+TIES = 1
+CHOICES = 2
+ARMS = 16
+
+
+def _mix(x: int) -> int:
+    x = ((x ^ (x >> 30)) * MIX_A) & _MASK64
+    x = ((x ^ (x >> 27)) * MIX_B) & _MASK64
+    return x ^ (x >> 31)
+
+
+def episode_seed(seed: int, episode: int) -> int:
+    """The seed whose episode 0 is this episode of `seed`."""
+    return (seed + episode * WEYL_64) & _MASK64
+
+
+def word_of(seed: int, slot: int) -> int:
+    """32 bits of episode 0 of a seed for a slot (0: its key; 1 + k: arm k)."""
+    return _mix((_mix(seed & _MASK64) + slot * SLOT) & _MASK64) >> 32
+
+
+def key_of(seed: int) -> int:
+    """The key of episode 0 of a seed."""
+    return word_of(seed, 0)
+
+
+def bits(key: int, step: int, stream: int) -> int:
+    """32 random bits of a selection."""
+    x = (key + step * WEYL_32 + stream * STREAM) & _MASK32
+    x ^= x >> 16
+    x = (x * HASH_A) & _MASK32
+    x ^= x >> 15
+    x ^= key ^ NOISE
+    x = (x * HASH_B) & _MASK32
+    return x ^ (x >> 16)
+
+
+def below(key: int, step: int, stream: int, limit: int) -> int:
+    """A whole number from 0 to limit - 1."""
+    return (bits(key, step, stream) * limit) >> 32
+
+
+def unit(key: int, step: int, stream: int) -> float:
+    """A uniform number strictly between 0 and 1."""
+    return ((bits(key, step, stream) >> 9) + 0.5) * 1.1920928955078125e-07  # 2^-23

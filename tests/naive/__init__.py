@@ -1,0 +1,37 @@
+"""The slow obvious version of everything that the kernels do, in float64 or in fractions.
+
+It follows the definitions, not the kernels' layout: no lanes, no masks, no float32. The random
+numbers are the same functions of (seed, episode, arm, pull), so that play can be compared move by
+move.
+"""
+
+from tests.naive.episodes import play_episode, quantile
+from tests.naive.exact import (
+    best_of,
+    beta_chance,
+    by_shares,
+    epsilon_greedy_shares,
+    expected_reward,
+    index_shares,
+    shares_of,
+    simple_regret,
+    thompson_shares,
+    ucb1_normal_shares,
+    uniform_shares,
+)
+from tests.naive.formulas import all_formulas, choices, ranks, sampled_values, ucb1_tuned_pulls
+from tests.naive.gittins import gittins_index
+from tests.naive.language import value
+from tests.naive.learning import eda, expected_gap_regret
+from tests.naive.policies import (
+    epsilon_greedy_choice,
+    gittins_choice,
+    index_choice,
+    optimal_choice,
+    thompson_beta_choice,
+    thompson_gaussian_choice,
+    ucb1_normal_choice,
+    ucb2_choice,
+    uniform_choice,
+)
+from tests.naive.randomness import MASK32, WEYL, draw_bits, episode_word, noise_bits, unit

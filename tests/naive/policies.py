@@ -1,0 +1,167 @@
+"""What each policy plays next, given all that an episode has shown so far."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy import special
+
+from metabandit.language import Tree
+from tests.naive.language import value
+from tests.naive.randomness import below, noise_bits, unit
+
+TIE = 2e-6
+
+
+class Play:
+    """What a policy sees of an episode: the rewards of each arm so far, and the episode's key."""
+
+    def __init__(self, arms: int, horizon: int, key: int, counts: np.ndarray) -> None:
+        self.rewards: list[list[float]] = [[] for _ in range(arms)]
+        self.totals = [0.0] * arms
+        self.squares = [0.0] * arms
+        self.horizon = horizon
+        self.key = key
+        self.counts = counts
+        self.memory: dict[str, object] = {}
+
+    def receive(self, arm: int, reward: float) -> None:
+        self.rewards[arm].append(reward)
+        self.totals[arm] += reward
+        self.squares[arm] += reward**2
+
+    @property
+    def arms(self) -> int:
+        return len(self.rewards)
+
+    @property
+    def step(self) -> int:
+        return sum(len(rewards) for rewards in self.rewards)
+
+    @property
+    def t(self) -> float:
+        return self.counts[0].sum() + self.step
+
+    def statistics(self, arm: int) -> tuple[float, float, float]:
+        plays, total, squares = self.counts[:, arm]
+        n = plays + len(self.rewards[arm])
+        if not n:
+            return 0.0, 0.0, 0.0
+        r = (total + self.totals[arm]) / n
+        variance = (squares + self.squares[arm]) / n - r * r
+        return n, r, math.sqrt(max(variance, 0.0))
+
+    def best(self, values: list[float], attempt: int | None = None, tie: float = TIE) -> int:
+        """The position of the largest value, ties at random."""
+        top = max(values)
+        tied = [k for k, v in enumerate(values) if abs(v - top) <= tie * max(abs(v), abs(top))]
+        bits = noise_bits(self.key, self.step if attempt is None else attempt, 1)
+        return tied[below(bits, len(tied))]
+
+
+def index_choice(play: Play, tree: Tree, tie: float = TIE) -> int:
+    values = []
+    for arm in range(play.arms):
+        n, r, s = play.statistics(arm)
+        left = play.horizon - play.step
+        state = {"n": n, "r": r, "s": s, "t": play.t, "h": left, "K": play.arms}
+        values.append(value(tree, state))
+    return play.best(values, tie=tie)
+
+
+def uniform_choice(play: Play) -> int:
+    # A play at random: whether is drawn from stream 2, which arm from stream 3.
+    return below(noise_bits(play.key, play.step, 3), play.arms)
+
+
+def epsilon_greedy_choice(play: Play, c: float, d: float) -> int:
+    rate = min(1.0, c * play.arms / (d * d * (play.t + 1)))
+    if unit(noise_bits(play.key, play.step, 2)) < rate:
+        return below(noise_bits(play.key, play.step, 3), play.arms)
+    return play.best([play.statistics(arm)[1] for arm in range(play.arms)], tie=1e-9)
+
+
+def ucb1_normal_choice(play: Play) -> int:
+    counts = [len(rewards) for rewards in play.rewards]
+    if min(counts) < math.ceil(8 * math.log(play.t)):
+        return play.best([-count for count in counts], tie=1e-9)
+    values = []
+    for arm, n in enumerate(counts):
+        _, r, s = play.statistics(arm)
+        q = n * (s * s + r * r)
+        values.append(r + math.sqrt(16 * (q - n * r * r) / (n - 1) * math.log(play.t - 1) / n))
+    return play.best(values, tie=1e-9)
+
+
+def ucb2_choice(play: Play, alpha: float) -> int:
+    """Literally: an epoch of length zero raises r and the choice is made again."""
+    epochs = play.memory.setdefault("epochs", [0] * play.arms)
+    queue = play.memory.setdefault("queue", [])
+    if queue:
+        return queue.pop()
+    t, attempt = play.t, play.step
+    means = [play.statistics(arm)[1] for arm in range(play.arms)]
+    while True:
+        taus = [math.ceil((1 + alpha) ** epoch) for epoch in epochs]
+        values = [
+            mean + math.sqrt((1 + alpha) * math.log(math.e * t / tau) / (2 * tau))
+            for mean, tau in zip(means, taus, strict=True)
+        ]
+        arm = play.best(values, attempt, tie=1e-9)
+        length = math.ceil((1 + alpha) ** (epochs[arm] + 1)) - taus[arm]
+        epochs[arm] += 1
+        attempt += play.horizon
+        if length:
+            queue.extend([arm] * (length - 1))
+            return arm
+
+
+def _gamma(shape: float, key: int, step: int, stream: int) -> float:
+    """The logarithm, by Marsaglia and Tsang (2000), with the boost U^(1/a) for shapes below 1."""
+    d = shape + (1.0 if shape < 1.0 else 0.0) - 1.0 / 3.0
+    attempt = stream
+    while True:
+        z = special.ndtri(unit(noise_bits(key, step, attempt)))
+        v = (1.0 + z / math.sqrt(9.0 * d)) ** 3
+        u = unit(noise_bits(key, step, attempt + 1))
+        if v > 0.0 and math.log(u) < 0.5 * z * z + d - d * v + d * math.log(v):
+            break
+        attempt += 1 << 16
+    boost = math.log(unit(noise_bits(key, step, stream + 2))) / shape if shape < 1.0 else 0.0
+    return math.log(d * v) + boost
+
+
+def thompson_beta_choice(play: Play, a: float, b: float) -> int:
+    draws = []
+    for arm, rewards in enumerate(play.rewards):
+        total = play.totals[arm]
+        wins = _gamma(a + total, play.key, play.step, 16 + 8 * arm)
+        losses = _gamma(b + len(rewards) - total, play.key, play.step, 16 + 8 * arm + 4)
+        draws.append(wins - losses)
+    return draws.index(max(draws))
+
+
+def thompson_gaussian_choice(play: Play, sigma: float) -> int:
+    draws = []
+    for arm in range(play.arms):
+        n, r, _ = play.statistics(arm)
+        z = special.ndtri(unit(noise_bits(play.key, play.step, 16 + arm)))
+        draws.append(r + sigma * z / math.sqrt(n))
+    return draws.index(max(draws))
+
+
+def gittins_choice(play: Play, tables: dict, means: list) -> int:
+    """The index of each arm from the table of its mean's distribution."""
+    values = []
+    for arm, rewards in enumerate(play.rewards):
+        entry = math.comb(play.step + 2, 3) + math.comb(len(rewards) + 1, 2) + round(sum(rewards))
+        values.append(tables[means[arm]][entry])
+    return play.best(values, tie=1e-9)
+
+
+def optimal_choice(play: Play, policy) -> int:
+    best = policy.choose(
+        [len(rewards) for rewards in play.rewards], [round(sum(r)) for r in play.rewards]
+    )
+    return best[below(noise_bits(play.key, play.step, 1), len(best))]
