@@ -181,7 +181,7 @@ def test_recounting_needs_the_plays():
             mb.recount(found, other)
     with pytest.raises(mb.InputError, match="what evaluate gave"):
         mb.recount(3, mb.TruncatedGaussian())
-    with pytest.raises(mb.InputError, match="simulate"):
+    with pytest.raises(mb.InputError, match="monte-carlo"):
         mb.recount(mb.evaluate("ucb1", mb.Bernoulli(arms=2), 10), mb.Bernoulli(arms=2))
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError, nearest
 from ...settings import check_whole
-from ...workers import Job, Pending, make_workers
+from ...workers import Job, Pending, Workers, make_workers
 from .plan import PARTS, SCALES, Step, steps
 from .records import Records
 
@@ -50,8 +50,7 @@ def reproduce(
     Parameters
     ----------
     part : str
-        ``table1``, ``table2``, ``classes`` (of formulas), ``curves`` (of learning), ``times`` or
-        ``all``.
+        ``table1``, ``table2``, ``classes`` (formulas), ``curves`` (learning), ``times`` or ``all``.
     scale : str
         ``quick`` (minutes) or ``paper`` (its budgets; about two hours on two cores).
     out : path, optional
@@ -87,28 +86,40 @@ def reproduce(
     workers = make_workers(threads, executor)
     folder = default_folder(scale) if out is None else Path(out)
     _make(folder)
-    # What is heavy is loaded only now that everything is checked.
-    from ...engine.task import silent, versions
-    from .work import Runner
-
     todo = steps(part, SCALES[scale], seed)
     records = Records.open(folder / RECORDS, scale, seed)
-    unfinished = folder / UNFINISHED
     try:
-        unfinished.mkdir(exist_ok=True)
-        for step in todo:
-            if step.id in records and records[step.id]["settings"] != step.settings:
-                raise InputError(
-                    f"{folder / RECORDS} was made by another version of metabandit: {step.id} has other "
-                    f"settings there; choose another folder (--out)"
-                )
-        runner = Runner(records, unfinished, workers, announce or silent)
-        _Run(runner, records, todo, versions(), progress).run()
-        shutil.rmtree(unfinished, ignore_errors=True)
+        _do(todo, records, folder, workers, progress, announce or (lambda message: None))
     finally:
         records.close()
     records.sort([step.id for step in todo])
     return records
+
+
+def _do(
+    todo: Sequence[Step],
+    records: Records,
+    folder: Path,
+    workers: Workers,
+    progress: Callable[[float, str], None] | None,
+    announce: Callable[[str], None],
+) -> None:
+    """Do the steps that have no record, with a folder for what is half done."""
+    # What is heavy is loaded only now that everything is checked.
+    from ...engine.task import versions
+    from .work import Runner
+
+    for step in todo:
+        if step.id in records and records[step.id]["settings"] != step.settings:
+            raise InputError(
+                f"{folder / RECORDS} was made by another version of metabandit: {step.id} has other "
+                f"settings there; choose another folder (--out)"
+            )
+    unfinished = folder / UNFINISHED
+    unfinished.mkdir(exist_ok=True)
+    runner = Runner(records, unfinished, workers, announce)
+    _Run(runner, records, todo, versions(), progress).run()
+    shutil.rmtree(unfinished, ignore_errors=True)
 
 
 @dataclass
