@@ -347,8 +347,8 @@ class _Enumerator:
     # Trees -------------------------------------------------------------------------------------
 
     def _trees(self, chosen: Ints) -> list[Tree]:
-        names = {operator.opcode: name for name, operator in OPERATORS.items()}
-        arity = {operator.opcode: operator.arity for operator in OPERATORS.values()}
+        names = {item.opcode: name for name, item in OPERATORS.items() if item.own is None}
+        arity = {item.opcode: item.arity for item in OPERATORS.values() if item.own is None}
         atoms = self.grammar.atoms
         known: dict[int, Tree] = {}
 
@@ -367,7 +367,7 @@ class _Enumerator:
 
 
 def _is_commutative(opcode: int) -> bool:
-    return any(operator.commutative for operator in OPERATORS.values() if operator.opcode == opcode)
+    return any(item.commutative and item.opcode == opcode for item in OPERATORS.values())
 
 
 def enumerate_formulas(
