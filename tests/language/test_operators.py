@@ -13,7 +13,7 @@ import metabandit as mb
 from metabandit.kernels import opcodes
 from metabandit.language import OPERATORS, Apply, Name, latex, parse, register_operator, text
 from metabandit.language.compile import compile_expression
-from metabandit.language.operators import LANGUAGES, redeclare
+from metabandit.language.operators import LANGUAGES
 from metabandit.language.values import evaluate_tree
 from metabandit.play.arm import Arm
 from metabandit.play.index import index_values
@@ -207,9 +207,9 @@ def test_an_own_operator_goes_along_to_other_processes():
 
 def test_another_function_under_a_known_name_is_refused_wherever_it_comes_from():
     register_operator("twice", twice)
-    redeclare("twice", twice, 1, "x + x", "2 {0}", {})
+    register_operator(**OPERATORS["twice"].declared)
     with pytest.raises(mb.InputError, match=r"operator twice already.*another name"):
-        redeclare("twice", lambda x: 3.0 * x, 1, "", "3 {0}", {})
+        register_operator("twice", lambda x: 3.0 * x)
 
 
 def no_numbers(x):

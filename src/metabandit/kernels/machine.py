@@ -288,20 +288,9 @@ def _external(address, a, b, c, out):
 def compile_operator(function: Any, arity: int) -> Any:
     """A scalar function of `arity` numbers as the machine calls it; keep it while its address is used."""
     compiled = numba.njit(function, error_model="numpy")
-    if arity == 1:
 
-        def call(x, y, z):
-            return compiled(x)
-
-    elif arity == 2:
-
-        def call(x, y, z):
-            return compiled(x, y)
-
-    else:
-
-        def call(x, y, z):
-            return compiled(x, y, z)
+    def call(x, y, z):
+        return compiled(*(x, y, z)[:arity])
 
     return pointer(OPERATOR, cache=False)(call)()
 

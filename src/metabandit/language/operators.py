@@ -48,7 +48,7 @@ class Operator:
     bounds, raises: the range of its value, and whether its form in Python may raise, from those of its
         operands
     in_unit_interval: whether it is for rewards in [0, 1] only
-    own: what a person registered, compiled by numba
+    declared: what a person gave `register_operator`
     """
 
     name: str
@@ -66,7 +66,12 @@ class Operator:
     raises: Callable[..., bool] = ranges.never
     commutative: bool = False
     in_unit_interval: bool = False
-    own: Callable[..., float] | None = None
+    declared: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def own(self) -> Callable[..., float] | None:
+        """The function that a person registered, for numba to compile."""
+        return self.declared.get("function")
 
     @property
     def opcode(self) -> int:
@@ -404,19 +409,8 @@ def register_operator(
         _without_errors(function),
         forms=forms,
         refused={} if "sql" in forms else refused,
-        own=function,
-    )
-
-
-def declaration(operator: Operator) -> tuple[Any, ...]:
-    """What `redeclare` needs to register an operator in another process."""
-    assert operator.own is not None
-    return (
-        operator.name, operator.own, operator.arity, operator.meaning, operator.latex, operator.forms,
+        declared={
+            "name": name, "function": function, "arity": count, "meaning": meaning, "latex": latex,
+            "exports": forms,
+        },
     )  # fmt: skip
-
-
-def redeclare(*given: Any) -> None:
-    """Register an operator of another process here, unless it is known."""
-    name, function, arity, meaning, latex, forms = given
-    register_operator(name, function, arity=arity, meaning=meaning, latex=latex, exports=forms)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..settings import write_number
-from .operators import ATOM, OPERATORS, VARIABLE_LATEX, VARIABLES, declaration, redeclare
+from .operators import ATOM, OPERATORS, VARIABLE_LATEX, VARIABLES, register_operator
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,12 @@ class Apply:
         operator = OPERATORS.get(self.operator)
         if operator is None or operator.own is None:
             return Apply, (self.operator, self.operands)
-        return _apply_own, (declaration(operator), self.operands)
+        return _apply_own, (operator.declared, self.operands)
 
 
-def _apply_own(declared: tuple[Any, ...], operands: tuple[Tree, ...]) -> Apply:
-    redeclare(*declared)
-    return Apply(declared[0], operands)
+def _apply_own(declared: Mapping[str, Any], operands: tuple[Tree, ...]) -> Apply:
+    register_operator(**declared)
+    return Apply(declared["name"], operands)
 
 
 Tree = Constant | Name | Apply

@@ -305,9 +305,10 @@ class IndexPolicy(Policy):
     def content(self) -> Any:
         from .file import Expression, StartSpec
 
+        used = {item for tree in self.trees for item in names(tree)}
         return Expression(
             expression=text(self.tree),
-            parameters={item: self.parameters[item] for tree in self.trees for item in names(tree)},
+            parameters={name: self.parameters[name] for name in self.parameters if name in used},
             start=StartSpec.of(self.start),
             rate=None if self.rate is None else text(self.rate),
             needed=None if self.needed is None else text(self.needed),
