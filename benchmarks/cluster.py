@@ -113,18 +113,18 @@ def pieces_of(address: str) -> tuple[int, float]:
 def overhead(address: str) -> dict[str, float]:
     """Milliseconds a piece that does nothing: one after the other, and many at once."""
     import metabandit as mb
-    from metabandit.workers import Crew, Piece
+    from metabandit.workers import Job, Workers
 
     with mb.Cluster(address) as cluster:
-        crew = Crew(1, cluster)
-        nothing = [Piece((), 1.0)] * PIECES
-        list(crew.do(Nothing, "do", nothing[:4]))
+        workers = Workers(1, cluster)
+        nothing = [Job((), 1.0)] * PIECES
+        list(workers.run(Nothing, "do", nothing[:4]))
         begun = time.monotonic()
-        for piece in nothing[:50]:
-            crew.ask(Nothing, "do", piece).result()
+        for job in nothing[:50]:
+            workers.submit(Nothing, "do", job).result()
         alone = (time.monotonic() - begun) / 50
         begun = time.monotonic()
-        list(crew.do(Nothing, "do", nothing))
+        list(workers.run(Nothing, "do", nothing))
         return {"alone": 1e3 * alone, "many": 1e3 * (time.monotonic() - begun) / PIECES}
 
 

@@ -2,9 +2,9 @@
 
     python benchmarks/formulas.py [--rows classes-7,exact-10] [--markdown docs/formulas-results.md]
 
-The commands are run as a person runs them, one after the other; times are those of the whole command,
-compilation excluded (first small runs compile). Classes are kept in a folder of this benchmark's own.
-A row that was done is kept in the JSON file and not run again, unless it is named.
+The commands are run as a person runs them, one after the other. Times are those of the whole command,
+without compilation (small first runs compile). Classes are kept in a folder of this benchmark's own.
+A finished row is kept in the JSON file and not run again unless it is named.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ EACH_ONCE_FLOOR = 1.7836
 
 
 def run(options: str, folder: Path | None = None) -> tuple[dict[str, Any], float, float]:
-    """Run `metabandit`; what it printed as JSON, its seconds, and the memory it took in GB."""
+    """Run `metabandit`; return its JSON output, its seconds, and the memory it took in GB."""
     command = [sys.executable, "-m", "metabandit", *shlex.split(options), "--json"]
     environment = {**os.environ, "XDG_CACHE_HOME": str(CACHE)}
     with tempfile.TemporaryFile("w+") as out:
@@ -49,7 +49,7 @@ def run(options: str, folder: Path | None = None) -> tuple[dict[str, Any], float
 def as_row(
     options: str, reached: str, wanted: str, taken: float, memory: float, **more: Any
 ) -> dict[str, Any]:
-    """What the table shows of one row; `more` has what it must hold."""
+    """What the table shows of one row; `more` says whether it holds, and its limits."""
     within = more.pop("within", None)
     most = more.pop("most", None)
     fits = (within is None or taken <= within) and (most is None or memory <= most)
@@ -126,7 +126,7 @@ def _exactly(formula: str, start: str) -> float:
 
 
 def no_worse(strategy: str, within: float) -> dict[str, Any]:
-    """At T = 1000, against the paper's formula on a million fresh episodes, with the same luck."""
+    """At T = 1000, against the paper's formula on a million fresh episodes, the same for both."""
 
     def check(best: dict[str, Any], _: float) -> bool:
         if best["formula"] == "r + 3/(n + 2)":
@@ -204,8 +204,9 @@ def markdown(results: dict[str, dict[str, Any]]) -> str:
     lines = [
         "# What the search for formulas reaches",
         "",
-        "Made by `make formulas`; each row is what the command gave, run one after the other on two shared",
-        "cores. Seconds are those of the whole command. Regret is measured anew, exactly where it says so.",
+        "Made by `make formulas`: each row shows what a command reached, run one after the other on two shared",
+        "cores. Seconds are those of the whole command. Regret is measured on fresh problems, or exact where",
+        "it says so.",
         "",
         "| command | reached | wanted | seconds | at most |",
         "| --- | --- | --- | ---: | ---: |",

@@ -2,9 +2,9 @@
 
     python benchmarks/learning.py [--rows paper-1-100,wins] [--markdown docs/learning-results.md]
 
-The commands are run as a person runs them, one after the other; times are those of the whole command,
-compilation excluded (a first small run compiles). A row that was done is kept in the JSON file and not
-run again, unless it is named.
+The commands are run as a person runs them, one after the other. Times are those of the whole command,
+without compilation (a small first run compiles). A finished row is kept in the JSON file and not run
+again unless it is named.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TUNED = ("ucb1", "ucb2", "ucb-v", "kl-ucb", "eps_n-greedy")
 
 
 def learn(options: str, folder: Path | None = None) -> tuple[dict[str, Any], float]:
-    """Run `metabandit learn`; what it printed as JSON, and the seconds it took."""
+    """Run `metabandit learn`; return its JSON output, and the seconds it took."""
     command = [sys.executable, "-m", "metabandit", "learn", *shlex.split(options), "--json"]
     begun = time.monotonic()
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
@@ -133,20 +133,20 @@ def other_family() -> dict[str, Any]:
 
 
 def wins() -> dict[str, Any]:
-    aim = "--space power-1 --horizon 100 --objective wins --reference ucb1-tuned --out wins.json"
+    share = "--space power-1 --horizon 100 --objective wins --reference ucb1-tuned --out wins.json"
     mean = "--space power-1 --horizon 100 --out mean.json"
     import numpy as np
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        taken = sum(learn(options, folder)[1] for options in (aim, mean))
+        taken = sum(learn(options, folder)[1] for options in (share, mean))
         made = [mb.policy(str(folder / f"{item}.json")) for item in ("wins", "mean")]
         # Exact on each of 10,000 problems that no learner saw.
         problems = mb.Table(mb.Bernoulli(arms=2).draw(np.random.default_rng(987), 10_000)[..., 0])
         test = mb.evaluate([*made, "ucb1-tuned"], problems, 100, method="exact")
     shares = [test.share_of_wins(position, 2) for position in (0, 1)]
     return as_row(
-        [aim, mean],
+        [share, mean],
         f"{100 * shares[0]:.2f} % of problems won",
         f"more than {100 * shares[1]:.2f} % (learned on mean regret)",
         taken,
@@ -184,7 +184,7 @@ def markdown(results: dict[str, dict[str, Any]]) -> str:
     lines = [
         "# What learning reaches",
         "",
-        "Made by `make learning`; each row is what the commands gave, run one after the other on two shared",
+        "Made by `make learning`: each row shows what its commands reached, run one after the other on two shared",
         "cores. Seconds are those of the whole command (start, floor, search and measurement); in",
         "parentheses those of the search alone. Regret without an error is exact.",
         "",

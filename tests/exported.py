@@ -158,8 +158,11 @@ def run(language, texts, folder, kind, data):
     return np.frombuffer(_finish([*command, kind, str(len(texts))], folder, sent))
 
 
-def run_sql(text, tables):
-    """The rows of an exported query for tables of arms: arm, n, r, s, index; best first."""
+def run_sql(text, tables, chances=None):
+    """The rows of an exported query for tables of arms: arm, n, r, s, index; best first.
+
+    `chances` has the random number :u of each table.
+    """
     connection = sqlite3.connect(":memory:")
     try:
         connection.execute("SELECT ln(2), exp(1), sqrt(2), pow(2, 3)")
@@ -167,10 +170,11 @@ def run_sql(text, tables):
         pytest.skip(f"SQLite {sqlite3.sqlite_version} has no mathematical functions: {error}")
     connection.execute("CREATE TABLE arms (arm INTEGER, plays REAL, total REAL, squares REAL)")
     answers = []
-    for table in tables:
+    for place, table in enumerate(tables):
         connection.execute("DELETE FROM arms")
         rows = [(arm, *map(float, row)) for arm, row in enumerate(table)]
         connection.executemany("INSERT INTO arms VALUES (?, ?, ?, ?)", rows)
-        answers.append(connection.execute(text).fetchall())
+        given = {} if chances is None else {"u": float(chances[place])}
+        answers.append(connection.execute(text, given).fetchall())
     connection.close()
     return answers

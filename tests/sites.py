@@ -58,7 +58,9 @@ class Site:
 
     def _start(self, log, module, *options, path=None):
         path = path or Path(__file__).parent.parent
-        env = {**os.environ, **exports(), "PYTHONPATH": str(path)}
+        # The package that the tests import may itself come from PYTHONPATH.
+        paths = os.pathsep.join(filter(None, (str(path), os.environ.get("PYTHONPATH"))))
+        env = {**os.environ, **exports(), "PYTHONPATH": paths}
         with log.open("w") as output:
             return subprocess.Popen(
                 [sys.executable, "-m", f"distributed.cli.{module}", *options, "--no-dashboard"],

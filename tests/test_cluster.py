@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 
 import metabandit as mb
-from metabandit.cli.workers import go_on
-from metabandit.studies.maes2012.reproduce import RECORDS
+from metabandit.cli.running import go_on
+from metabandit.studies.maes2012.run import RECORDS
 from tests import commands
 from tests.sites import Site, exports, figures, until
 
@@ -111,9 +111,9 @@ def test_workers_of_its_own(plain, tmp_path):
 
 
 def test_the_guide_calms_dask_as_own_workers_do():
-    from metabandit.cluster import _CALM
+    from metabandit.cluster.joining import CALM
 
-    names = {name.upper().replace(".", "__").replace("-", "_"): str(_CALM[name]) for name in _CALM}
+    names = {name.upper().replace(".", "__").replace("-", "_"): str(CALM[name]) for name in CALM}
     assert exports() == {f"DASK_{name}": value for name, value in names.items()}
 
 

@@ -1,4 +1,4 @@
-"""Work in pieces: how it is cut, and the same figures whoever does it."""
+"""Work in jobs: how it is cut, and the same figures whoever does it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import metabandit as mb
-from metabandit import workers as crew
-from metabandit.engine import population, simulated
+from metabandit import workers
+from metabandit.engine import costs, engine
+from metabandit.engine.engine import Engine
 from metabandit.errors import IndexFault
 from metabandit.formulas import searcher
 from metabandit.formulas.strategies import Halving
 from metabandit.kernels import batch
-from metabandit.workers import Crew, Piece, split
+from metabandit.workers import Job, Workers, split
 from tests.sites import Site, figures
 
 TWO = mb.Bernoulli(arms=2)
@@ -43,9 +44,9 @@ def test_runs_cover_everything_once(items, parts):
 
 @given(st.integers(1, 700), st.integers(1, 20_000), st.integers(1, 200))
 def test_tiles_cover_everything_once(policies, problems, count):
-    cuts = population.blocks(TWO, 1000, 1, sorted({0, problems // 2, problems}))
+    cuts = Engine(TWO, 1000, Workers(1)).blocks(1, sorted({0, problems // 2, problems}))
     for given_ in (cuts, range(problems + 1)):
-        rows, wide = population._tiles(policies, given_, count)
+        rows, wide = engine._tiles(policies, given_, count)
         for runs, items in ((rows, policies), (wide, len(given_) - 1)):
             assert [k for low, high in runs for k in range(low, high)] == list(range(items))
         # Enough of them, as far as there is something to share.
@@ -53,8 +54,8 @@ def test_tiles_cover_everything_once(policies, problems, count):
 
 
 def test_problems_are_shared_evenly():
-    cuts = population.blocks(TWO, 1000, 1, np.linspace(0, 20_000, 9).astype(int).tolist())
-    rows, wide = population._tiles(17, cuts, 6)
+    cuts = Engine(TWO, 1000, Workers(1)).blocks(1, np.linspace(0, 20_000, 9).astype(int).tolist())
+    rows, wide = engine._tiles(17, cuts, 6)
     assert rows == [(0, 17)]
     sizes = [cuts[high] - cuts[low] for low, high in wide]
     assert len(sizes) == 6
@@ -65,14 +66,14 @@ def test_problems_are_shared_evenly():
 @given(st.integers(1, 5000), st.integers(1, 100), st.sampled_from([1, 20, 100]))
 def test_blocks_keep_the_cuts_and_do_not_depend_on_who_works(problems, horizon, runs):
     cuts = sorted({0, problems // 3, problems})
-    finer = population.blocks(mb.Bernoulli(arms=50), 1000 * horizon, runs, cuts)
+    finer = Engine(mb.Bernoulli(arms=50), 1000 * horizon, Workers(1)).blocks(runs, cuts)
     assert set(cuts) <= set(finer)
     assert finer == sorted(set(finer))
     seconds = [
-        simulated.work_seconds(mb.Bernoulli(arms=50), 1000 * horizon, runs * (high - low))
+        costs.simulation_seconds(mb.Bernoulli(arms=50), 1000 * horizon, runs * (high - low))
         for low, high in pairwise(finer)
     ]
-    alone = simulated.work_seconds(mb.Bernoulli(arms=50), 1000 * horizon, runs)
+    alone = costs.simulation_seconds(mb.Bernoulli(arms=50), 1000 * horizon, runs)
     assert max(seconds) <= max(1.0, alone)
 
 
@@ -81,44 +82,44 @@ def test_pieces_take_seconds_and_are_sized_by_what_others_took():
         slots = 10
 
     with Slots(1) as pool:
-        many = Crew(1, pool)
+        many = Workers(1, pool)
         assert not many.worth(0.01, "play")
         assert many.count(1000.0, "play") == 500  # of two seconds
         assert many.count(30.0, "play") == 30  # three for each
         assert many.count(0.5, "play") == 5  # of a tenth of a second
-        many.note("play", Piece((), seconds=1.0), 10.0)  # ten times slower than was thought
+        many.record("play", Job((), seconds=1.0), 10.0)  # ten times slower than was thought
         assert many.count(100.0, "play") == 500
         assert many.worth(0.03, "play")
         assert many.count(1000.0, "other") == 500
-    assert not Crew(1).worth(1e9, "play")
+    assert not Workers(1).worth(1e9, "play")
 
 
 def test_chunks_are_sized_once_it_is_known_what_they_take():
     chunks = [(number, number + 1) for number in range(1000)]
 
-    def sizes(pieces):
-        return [len(piece.arguments[0]) for piece in pieces]
+    def sizes(jobs):
+        return [len(job.arguments[0]) for job in jobs]
 
     with ThreadPoolExecutor(2) as pool:
-        slow = Crew(1, pool)
-        pieces = simulated._pieces(chunks, 0.1, slow)
-        assert sizes(islice(pieces, 16)) == [1] * 16
-        slow.note("chunks", Piece((), seconds=0.1), 1.0)  # ten times what was thought
-        rest = list(pieces)
+        slow = Workers(1, pool)
+        jobs = engine.chunk_jobs(chunks, 0.1, slow)
+        assert sizes(islice(jobs, 16)) == [1] * 16
+        slow.record("chunks", Job((), seconds=0.1), 1.0)  # ten times what was thought
+        rest = list(jobs)
         assert sizes(rest[:100]) == [2] * 100  # two seconds
         assert sizes(rest[-6:]) == [1] * 6
         assert sum(sizes(rest)) == 984
-        fast = Crew(1, pool)
-        fast.note("chunks", Piece((), seconds=0.1), 0.001)
-        found = list(simulated._pieces(chunks, 0.1, fast))
-        assert [chunk for piece in found for chunk in piece.arguments[0]] == chunks
+        fast = Workers(1, pool)
+        fast.record("chunks", Job((), seconds=0.1), 0.001)
+        found = list(engine.chunk_jobs(chunks, 0.1, fast))
+        assert [chunk for job in found for chunk in job.arguments[0]] == chunks
         assert sizes(found)[0] == 167  # three for each
-        assert sum(piece.seconds for piece in found) == pytest.approx(100.0)
+        assert sum(job.seconds for job in found) == pytest.approx(100.0)
 
 
 def test_some_of_the_programs_are_those_of_the_others():
     texts = ["r", "r + 1/n", "sqrt(r) * ln(t) / n", "max(r, s)", "r - h"]
-    made = [mb.policy(text).plan(TWO, 10).program for text in texts]
+    made = [mb.policy(text).plan(TWO, 10).decision.program() for text in texts]
     which = np.array([3, 0, 0, 4])
     found = batch.take(batch.pack(made), which)
     wanted = batch.pack([made[place] for place in which])
@@ -135,10 +136,10 @@ def test_faults_come_back_whole():
 
 
 def test_another_version_is_refused():
-    other = {**crew.stamp(), "metabandit": "9.9 (12345678)"}
+    other = {**workers.stamp(), "metabandit": "9.9 (12345678)"}
     with pytest.raises(mb.WorkerError, match=r"worker on .* has metabandit .* instead of 9\.9"):
-        crew.perform(other, b"", "play", b"")
-    crew.compare(crew.stamp(), crew.stamp(), "it")
+        workers.perform(other, b"", "play", b"")
+    workers.compare(workers.stamp(), workers.stamp(), "it")
 
 
 def test_what_is_no_executor_is_refused():
@@ -252,10 +253,10 @@ def executor(request):
 
 @pytest.fixture
 def small(monkeypatch):
-    """Everything is handed out, in many pieces."""
-    monkeypatch.setattr(crew, "_WORTH", 0.0)
-    monkeypatch.setattr(crew, "_SHORTEST", 1e-9)
-    monkeypatch.setattr(crew, "_LONGEST", 0.05)
+    """Everything is handed out, in many jobs."""
+    monkeypatch.setattr(workers, "_WORTH", 0.0)
+    monkeypatch.setattr(workers, "_SHORTEST", 1e-9)
+    monkeypatch.setattr(workers, "_LONGEST", 0.05)
 
 
 # What work gives in one process; it is done once for all executors.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .advice import Advice, advise
-    from .bayes.optimum import OptimalPolicy, Optimum, optimal
+    from .bayes.optimum import Optimum, optimal
     from .cluster import Cluster
     from .engine import (
         Comparison,
@@ -41,18 +41,18 @@ if TYPE_CHECKING:
         search,
         sharpen,
     )
-    from .language import ExpressionError
+    from .language import ExpressionError, register_operator
     from .learning import Learned, Optimizer, learn, register_optimizer
-    from .play import ArmView, Player
+    from .play import ArmView, Player, load_player
     from .policies import (
         ChoicePolicy,
         Entry,
         IndexPolicy,
+        OptimalPolicy,
         Parameter,
         Policy,
         Start,
         load,
-        load_player,
         policy,
         register,
     )
@@ -125,6 +125,7 @@ __all__ = [
     "read_log",
     "recount",
     "register",
+    "register_operator",
     "register_optimizer",
     "replay",
     "reproduce",
@@ -133,7 +134,8 @@ __all__ = [
     "write_report",
 ]
 
-# What starts fast comes first: a name is looked for in one after the other.
+# What starts fast comes first: a name is looked for in one after the other. Studies come before
+# reports, in which they register their own.
 _HOMES = (
     "errors",
     "policies",

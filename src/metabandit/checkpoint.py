@@ -1,4 +1,4 @@
-"""What is done so far, as arrays in one file, from which a run goes on after a kill."""
+"""The state of a run, as arrays in one file, from which it can resume after a kill."""
 
 from __future__ import annotations
 
@@ -16,17 +16,16 @@ import numpy.typing as npt
 from .errors import InputError
 from .files import written
 
-# It is written this often, in seconds; more rarely if that takes its time.
+# Seconds between two writes, and the most of the time that writing may take.
 _WRITTEN = 2.0
 _SHARE = 0.05
 
 
 class Checkpoint:
-    """The file of a run: its settings, and the state that it has reached.
+    """The file of a run: its settings and its state.
 
-    settings: what a run must have in common with the one that it goes on with
-    path: None if nothing is to be kept
-    run: what it is, for messages: "search"
+    A run can only resume one with the same `settings`. With no `path` nothing is kept. `run` names the
+    kind of run in messages, as in "search".
     """
 
     def __init__(self, settings: Mapping[str, Any], path: Path | None, run: str) -> None:
@@ -36,7 +35,7 @@ class Checkpoint:
         self.next = time.monotonic() + _WRITTEN
 
     def write(self, state: Callable[[], Mapping[str, Any]], *, at_once: bool = False) -> None:
-        """Keep a state, if the last one is a while old; a crash leaves the old one."""
+        """Write the state if it is time to; a crash leaves the old one."""
         if self.path is None or (time.monotonic() < self.next and not at_once):
             return
         begun = time.monotonic()
@@ -47,7 +46,7 @@ class Checkpoint:
         self.next = now + max(_WRITTEN, (now - begun) / _SHARE)
 
     def read(self, names: Collection[str]) -> dict[str, npt.NDArray[Any]]:
-        """The state on disk, which has these arrays."""
+        """Read the state, which must consist of these arrays."""
         assert self.path is not None
         if not self.path.exists():
             raise InputError(
@@ -61,17 +60,17 @@ class Checkpoint:
                 raise ValueError
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
             raise InputError(
-                f"the state {self.path} is damaged and cannot be resumed; begin anew with --force"
+                f"the state {self.path} is damaged and cannot be resumed; start over with --force"
             ) from None
         for key, value in json.loads(self.settings).items():
             if saved.get(key) != value:
                 raise InputError(
                     f"{self.path} is of another {self.run}: its {key} is {saved.get(key)!r}, not "
-                    f"{value!r}; give the same options to resume it, or begin anew with --force"
+                    f"{value!r}; give the same options to resume it, or start over with --force"
                 )
         return state
 
     def remove(self) -> None:
-        """What is finished needs no state."""
+        """Remove the file of a finished run."""
         if self.path is not None:
             self.path.unlink(missing_ok=True)

@@ -1,6 +1,6 @@
-"""Dataclasses from plain data and back: what files hold, checked field by field.
+"""Convert plain data from files to dataclasses and back, checked field by field.
 
-The standard library only: a service that plays a policy reads its file at start.
+It needs the standard library only: a service that plays a policy reads its file at start.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ T = TypeVar("T")
 
 
 def read_data(kind: type[T], value: Any, where: str = "") -> T:
-    """A value of a type from JSON; ValueError names the place and the rule that it breaks.
+    """Convert a JSON value to a type; a ValueError names the place and the rule that it breaks.
 
     Types are dataclasses, float (finite), int, str, bool, None, Literal, dict[str, ...],
-    tuple[..., ...] and unions of them; of several dataclasses the field `kind` tells which.
+    tuple[..., ...] and unions; the field `kind` tells dataclasses of a union apart.
     """
     return cast(T, _read(kind, value, where))
 
@@ -134,7 +134,7 @@ def _read_object(kind: type, value: Any, where: str) -> Any:
 
 
 def write_data(value: Any) -> Any:
-    """Plain data for JSON; fields that are None are left out."""
+    """Convert to plain data for JSON, without fields that are None."""
     if is_dataclass(value):
         pairs = ((field.name, getattr(value, field.name)) for field in fields(value))
         return {name: write_data(item) for name, item in pairs if item is not None}

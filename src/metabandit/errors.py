@@ -1,10 +1,11 @@
-"""The errors that a person can cause: they say what came, what the rule is, and what to do."""
+"""Errors that a person can cause: they say what came, what the rule is, and what to do."""
 
 from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -13,7 +14,7 @@ class InputError(ValueError):
 
 
 class IndexFault(InputError):
-    """An index that is not a finite number at a state that play can reach."""
+    """An index that is not a finite number in a state that play can reach."""
 
     def __init__(self, policy: str, state: Sequence[float], *, uses_s: bool) -> None:
         n, r, s, t, value = state
@@ -29,7 +30,7 @@ class IndexFault(InputError):
         self._given = policy, tuple(state), uses_s
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # An exception is else copied from its message alone; this one comes from other processes, too.
+        # By default an exception is pickled as its message alone; this one also comes from workers.
         return _index_fault, self._given
 
 
@@ -38,7 +39,7 @@ def _index_fault(policy: str, state: Sequence[float], uses_s: bool) -> IndexFaul
 
 
 class WorkerError(RuntimeError):
-    """Other processes that cannot do the work that was handed to them, or not in the same way.
+    """Workers that cannot do their work, or whose figures would differ.
 
     What was finished is kept, as after Ctrl-C. The command line prints the message and ends with exit
     code 1.
@@ -46,9 +47,21 @@ class WorkerError(RuntimeError):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint for a misspelt name: the nearest known names, or all of them."""
+    """Return a hint for a misspelt name: the nearest known names, or all of them."""
     names = sorted(known)
     close = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
     if close:
         return f"did you mean {' or '.join(close)}? (known: {', '.join(names)})"
     return f"known: {', '.join(names)}"
+
+
+@contextmanager
+def compiling(what: str) -> Iterator[None]:
+    """Turn what goes wrong with a person's own function into an error that names the function."""
+    try:
+        yield
+    except Exception as error:  # numba's own errors, and those of what it looks at
+        raise InputError(
+            f"{what} cannot be compiled; numba supports numbers, arrays, math and numpy "
+            f"functions, loops and conditions. It says:\n{error}"
+        ) from None

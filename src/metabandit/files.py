@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and never over others by accident."""
+"""Write files whole or not at all, and never over others by accident."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .errors import InputError
 
 
 def check_new(path: str | Path, suffixes: Sequence[str], what: str, *, force: bool = False) -> Path:
-    """The path of a file to write; refused where something is, or where nothing can be written."""
+    """Check the path of a file to write: its ending, its folder, and that nothing is overwritten."""
     if not isinstance(path, (str, Path)):
         raise InputError(f"{what} is named by a text or a Path, not {path!r}")
     target = Path(path)
@@ -28,7 +28,7 @@ def check_new(path: str | Path, suffixes: Sequence[str], what: str, *, force: bo
 
 
 def read_text(path: str | Path, *, encoding: str = "utf-8") -> str:
-    """The text of a file, or an error that names it."""
+    """Read a text file; an error names it."""
     try:
         return Path(path).read_text(encoding=encoding)
     except FileNotFoundError:
@@ -38,23 +38,23 @@ def read_text(path: str | Path, *, encoding: str = "utf-8") -> str:
 
 
 def real_path(path: Path) -> Path:
-    """The file itself, where the path is a link to it."""
+    """Return the file itself if the path is a link."""
     return Path(os.path.realpath(path))
 
 
 def aside_of(path: Path) -> Path:
-    """A name beside a file for what is to take its place, one for each writer."""
+    """Return the name of a temporary file beside a file, one per writer."""
     return path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
 
 
 def keep_mode(path: Path, descriptor: int) -> None:
-    """Let a new file be read and written by those who may the old one, if there is one."""
+    """Give a new file the permissions of the old one, if any."""
     with suppress(OSError):
         os.fchmod(descriptor, path.stat().st_mode & 0o7777)
 
 
 def sync_folder(path: Path) -> None:
-    """Let a file's name survive a power cut, where the system can do that."""
+    """Make a file's name survive a power cut, if the system can."""
     with suppress(OSError):
         folder = os.open(path.parent, os.O_RDONLY)
         try:
@@ -65,7 +65,7 @@ def sync_folder(path: Path) -> None:
 
 @contextmanager
 def written(path: Path, what: str) -> Iterator[IO[bytes]]:
-    """A file to write to that takes its place in the end: a crash leaves the old one, or none."""
+    """Open a file that replaces the one at `path` in the end: a crash leaves the old one, or none."""
     path = real_path(path)
     aside = aside_of(path)
     try:

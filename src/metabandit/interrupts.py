@@ -1,4 +1,4 @@
-"""Ctrl-C at a moment when it does no harm."""
+"""Delay Ctrl-C until it does no harm."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from typing import Any
 
 @contextmanager
 def interrupts_later() -> Iterator[None]:
-    """Ctrl-C in the main thread takes effect at the end of the block.
+    """Let Ctrl-C in the main thread take effect at the end of the block.
 
-    Within numba's lookup of a function to call it would come out as another error, and within Dask's
-    bookkeeping it could be lost.
+    Inside numba's dispatcher it would surface as another error; inside Dask it could be lost.
     """
     here = threading.current_thread() is threading.main_thread()
-    # What runs in the background may ignore Ctrl-C.
+    # A process in the background may ignore Ctrl-C.
     if not here or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         yield
         return
@@ -26,7 +25,7 @@ def interrupts_later() -> Iterator[None]:
     try:
         yield
     finally:
-        # None is a handler that was not set from Python.
+        # None stands for a handler that was not set from Python.
         signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
     if caught:
         raise KeyboardInterrupt

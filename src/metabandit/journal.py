@@ -1,4 +1,4 @@
-"""Lines of JSON in a file, each on disk before anything else happens; one writer at a time."""
+"""A file of JSON lines, each on disk before the next step; one writer at a time."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ except ImportError:  # not on every system
 
 
 def read_lines(path: Path) -> list[Any]:
-    """The values of a file; ValueError if one is damaged. Half a line at the end is left out."""
+    """Return the values of a file without a partial last line; ValueError if a line is damaged."""
     return _whole(path.read_bytes())[0]
 
 
 def _whole(content: bytes) -> tuple[list[Any], int]:
-    """The values of all whole lines, and how many bytes they are."""
-    # A writer that is killed may leave half a line, without its end.
+    """Return the values of all whole lines, and their length in bytes."""
+    # A writer that is killed may leave a partial line, without its end.
     length = content.rfind(b"\n") + 1
     values = []
     for number, line in enumerate(content[:length].splitlines(), 1):
@@ -38,17 +38,17 @@ def _whole(content: bytes) -> tuple[list[Any], int]:
 
 
 class Journal:
-    """A file that is written line by line; a second writer is refused while the first is at it."""
+    """A file that is written line by line; a second writer at the same time is refused."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        # The bytes that count, where the file may have more: half a line, or one that was not confirmed.
+        # The bytes that count, if the file may have more: a partial line, or one that was not confirmed.
         self.length: int | None = None
         self.unconfirmed = False
         self.process = os.getpid()
         self.file = self._open(path)
         try:
-            # Whoever had the file may have put another in its place before letting go of it.
+            # The last writer may have replaced the file before it released the lock.
             if not _same_file(self.file, path):
                 raise BlockingIOError
         except OSError:
@@ -58,7 +58,7 @@ class Journal:
 
     @staticmethod
     def _open(path: Path) -> io.FileIO:
-        """The file, ours alone."""
+        """Open the file and lock it."""
         try:
             file = io.FileIO(path, "a+")
         except OSError as error:
@@ -72,7 +72,7 @@ class Journal:
         return file
 
     def read(self) -> list[Any]:
-        """The values so far; half a line at the end is left out. ValueError if one is damaged."""
+        """Return the values so far, without a partial last line; ValueError if a line is damaged."""
         self.file.seek(0)
         content = self.file.readall()
         values, self.length = _whole(content)
@@ -81,26 +81,26 @@ class Journal:
         return values
 
     def append(self, value: Any, *, sync: bool = True) -> None:
-        """Add a value, on disk when this returns; without `sync` only safe from our own end."""
+        """Append a value, on disk when this returns; without `sync` it survives only our own death."""
         self._check()
         content = json.dumps(value).encode() + b"\n"
         before = self.length
         try:
             if self.length is not None:
-                # Only now that the file is known to be ours is half a line dropped.
+                # Only now is the file known to be ours, and a partial line dropped.
                 self.file.truncate(self.length)
                 self.length, self.unconfirmed = None, False
             before = os.fstat(self.file.fileno()).st_size
             _write(self.file, content, sync=sync)
         except BaseException as error:
-            # What was written is dropped before the next line, or at the end.
+            # What was written is dropped before the next line, or on closing.
             self.length, self.unconfirmed = before, before is not None
             if isinstance(error, OSError):
                 raise InputError(f"{self.path} cannot be written: {error.strerror}") from None
             raise
 
     def rewrite(self, values: Iterable[Any]) -> None:
-        """Put these values in place of all others: a kill leaves the old ones or the new ones."""
+        """Replace all values: a kill leaves the old ones or the new ones."""
         self._check()
         lines = b"".join(json.dumps(value).encode() + b"\n" for value in values)
         path = real_path(self.path)
@@ -136,12 +136,12 @@ class Journal:
             )
 
     def clear(self) -> None:
-        """Forget all values."""
+        """Remove all values."""
         self.file.truncate(0)
         self.length = None
 
     def close(self) -> None:
-        """Let others write."""
+        """Close the file, so that others can write."""
         if self.unconfirmed and not self.file.closed and os.getpid() == self.process:
             with suppress(OSError):
                 self.file.truncate(self.length)
@@ -153,7 +153,7 @@ def _same_file(file: io.FileIO, path: Path) -> bool:
 
 
 def _write(file: io.FileIO, content: bytes, *, sync: bool = True) -> None:
-    """Write bytes to a file that is not buffered, and see them on disk."""
+    """Write bytes to an unbuffered file and, with `sync`, to disk."""
     while content:
         content = content[file.write(content) or 0 :]
     if sync:

@@ -1,4 +1,4 @@
-"""How much memory is free, so that what cannot fit is refused before anything is allocated."""
+"""Refuse what does not fit in memory before anything is allocated."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _number(path: str) -> int | None:
 
 
 def free_memory() -> int:
-    """Bytes that can still be used: what the machine has, or what is left of the container's share."""
+    """Return the bytes that are free on the machine, or in its container."""
     free = []
     try:
         for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():

@@ -1,10 +1,15 @@
-"""How policies would have done, from a log of plays that were made at random.
+"""How policies would have done, estimated from a log of plays that were made at random.
 
-Rejection sampling (Li, Chu, Langford, Wang 2011): a policy selects an arm, and the log is gone through
-to the next play of that arm, whose reward the policy is given; the plays between are not used. In a
-log of random plays that reward is a fresh draw of the arm, so the policy meets what it would have met
-live. Episodes are replayed one after the other, on parts of the log that do not overlap: they are
-independent, and their spread gives the interval.
+Rejection sampling (Li, Chu, Langford, Wang 2011): a policy selects an arm and receives the reward of
+the next play of that arm in the log; the plays in between are skipped. In a log of random plays that
+reward is a fresh draw of the arm, so the policy sees what it would have seen live. Episodes use
+successive parts of the log: their total rewards X_1, ..., X_m are independent, and
+
+    mean X +- t(m - 1, 0.975) sd(X) / sqrt(m)
+
+is the reward of an episode with its 95 % interval. Whether the arms were played evenly, n_k times each
+of n in all, is checked by Pearson's test: sum_k (n_k - n/K)^2 / (n/K) is chi-squared with K - 1
+degrees of freedom.
 """
 
 from __future__ import annotations
@@ -26,7 +31,7 @@ from .settings import check_horizon, check_seed, is_number, read_number
 
 __all__ = ["Log", "Replay", "Replayed", "read_log", "replay"]
 
-# A log of random plays is less even than this in one of a thousand.
+# A smaller chance of being that uneven means that the plays were hardly random.
 _UNEVEN = 1e-3
 _FEW = 10
 _NAMES = ("arm", "reward")
@@ -34,7 +39,7 @@ _NAMES = ("arm", "reward")
 
 @dataclass(frozen=True)
 class Log:
-    """Plays in their order: the arm of each, and its reward."""
+    """Plays in order: the arm of each, and its reward."""
 
     name: str
     arms: tuple[ArmName, ...]
@@ -46,11 +51,18 @@ class Log:
 
 @dataclass(frozen=True)
 class Replayed:
-    """A policy's replay.
+    """The replay of a policy.
 
-    episodes: how many whole ones the log allowed; used: of the plays gone through for them, the share
-        that counted
-    reward: the mean of an episode, with standard error and 95 % interval; None where there is none
+    Attributes
+    ----------
+    episodes
+        The number of whole episodes that the log allowed.
+    plays
+        Their plays.
+    used
+        The share of the log's plays that counted, of those that were passed.
+    reward, standard_error, interval
+        The mean reward per episode, with standard error and 95 % interval; None if unknown.
     """
 
     policy: str
@@ -64,10 +76,16 @@ class Replayed:
 
 @dataclass(frozen=True)
 class Replay:
-    """What a log tells of policies; the best come first.
+    """What a log says about policies, the best first.
 
-    chance: the mean reward of the log's own plays; best_arm: its best arm, and the mean of that
-    uneven: how likely a log of random plays is that uneven
+    Attributes
+    ----------
+    chance
+        The mean reward of the log's own plays.
+    best_arm
+        The log's best arm, and its mean reward.
+    uneven
+        The probability that random plays are at least as uneven as the log's.
     """
 
     log: str
@@ -81,7 +99,7 @@ class Replay:
     policies: tuple[Replayed, ...]
 
     def warnings(self) -> list[str]:
-        """What keeps the figures from being trusted, in plain words."""
+        """Return the reasons not to trust the figures."""
         found = []
         wanted = self.arms * self.horizon
         least = min(item.episodes for item in self.policies)
@@ -105,43 +123,45 @@ class Replay:
         return found
 
     def rows(self) -> list[dict[str, str]]:
-        """The table, as text."""
+        """Return the table, as text."""
+        arm, mean = self.best_arm
         table = []
         for item in self.policies:
-            known = item.reward is not None
-            table.append(
-                {
-                    "policy": item.policy,
-                    "reward": f"{item.reward:.5g}" if known else "-",
-                    "95 % interval": "-"
-                    if item.interval is None
-                    else f"{item.interval[0]:.5g} to {item.interval[1]:.5g}",
-                    "a play": f"{item.reward / self.horizon:.4g}"
-                    if item.reward is not None
-                    else "-",
-                    "episodes": str(item.episodes),
-                }
-            )
-        arm, mean = self.best_arm
-        for name, each in (("any arm (the log itself)", self.chance), (f"always {arm}", mean)):
-            table.append(
-                {
-                    "policy": name,
-                    "reward": f"{each * self.horizon:.5g}",
-                    "95 % interval": "",
-                    "a play": f"{each:.4g}",
-                    "episodes": "",
-                }
-            )
-        return table
+            shown = "-"
+            if item.interval is not None:
+                shown = f"{item.interval[0]:.5g} to {item.interval[1]:.5g}"
+            table.append((item.policy, item.reward, shown, str(item.episodes)))
+        table.append(("any arm (the log itself)", self.chance * self.horizon, "", ""))
+        table.append((f"always {arm}", mean * self.horizon, "", ""))
+        return [
+            {
+                "policy": name,
+                "reward": "-" if reward is None else f"{reward:.5g}",
+                "95 % interval": interval,
+                "a play": "-" if reward is None else f"{reward / self.horizon:.4g}",
+                "episodes": episodes,
+            }
+            for name, reward, interval, episodes in table
+        ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
+        """Return plain data, for JSON."""
         return asdict(self) | {"warnings": self.warnings()}
 
 
 def read_log(path: str | Path) -> Log:
-    """A log from a CSV file: columns `arm` and `reward` (others are ignored), or two without titles."""
+    """Read a log from a CSV file.
+
+    Parameters
+    ----------
+    path
+        A file with the columns `arm` and `reward` (others are ignored), or two columns without titles.
+
+    Returns
+    -------
+    Log
+        The plays, in order.
+    """
     path = Path(path)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -207,10 +227,26 @@ def replay(
 ) -> Replay:
     """Estimate how policies would have done, from a log of uniformly random plays.
 
-    log: a CSV file with the columns arm and reward, or pairs (arm, reward), in their order
-    horizon: plays of an episode; by default that of the first policy that was learned for one
-    progress: called as progress(plays of the log gone through, for all policies)
+    Parameters
+    ----------
+    log
+        A CSV file with the columns arm and reward, or pairs (arm, reward), in order.
+    policies
+        One policy or several: names, expressions, policy files or policies.
+    horizon
+        The number of plays per episode; by default that of the first learned policy.
+    seed
+        The seed of policies that play at random.
+    progress
+        Called as progress(plays of the log passed, plays for all policies).
 
+    Returns
+    -------
+    Replay
+        The rewards of the policies, the best first, and warnings.
+
+    Examples
+    --------
     >>> import metabandit as mb
     >>> import random
     >>> rng = random.Random(1)
@@ -221,26 +257,16 @@ def replay(
     ('ucb1-tuned', 19)
     """
     known = _read(log)
-    given: list[str | Path | Policy]
-    if isinstance(policies, (str, Path, Policy)):
-        given = [policies]
-    elif isinstance(policies, Iterable):
-        given = list(policies)
-    else:
-        raise InputError(f"a policy is a text or a Policy, not {policies!r}")
-    if not given:
-        raise InputError("there is no policy to replay; give one or more")
-    made = [policy(item) for item in given]
+    made = _read_policies(policies)
     horizon = _find_horizon(made) if horizon is None else check_horizon(horizon)
     seed = check_seed(seed)
-    names = sorted(set(known.arms), key=str)
-    if len(names) < 2:
-        raise InputError(f"{known.name} has one arm only, {names[0]!r}: there is nothing to choose")
-    places: dict[ArmName, list[int]] = {name: [] for name in names}
+    places: dict[ArmName, list[int]] = {name: [] for name in sorted(set(known.arms), key=str)}
+    if len(places) < 2:
+        raise InputError(
+            f"{known.name} has one arm only, {known.arms[0]!r}: there is nothing to choose"
+        )
     for place, arm in enumerate(known.arms):
         places[arm].append(place)
-    rewards = np.array(known.rewards)
-    range_of = _range(rewards)
     results = []
     for number, item in enumerate(made):
 
@@ -248,14 +274,16 @@ def replay(
             if progress is not None:
                 progress(number * len(known) + done, len(made) * len(known))
 
-        results.append(_replay_one(item, known, places, range_of, horizon, seed, tell))
+        totals, passed = _replay_one(item, known, places, horizon, seed, tell)
+        results.append(_summary(item.name, totals, horizon, passed))
     results.sort(key=lambda item: -math.inf if item.reward is None else item.reward, reverse=True)
+    rewards = np.array(known.rewards)
     means = {name: float(rewards[each].mean()) for name, each in places.items()}
     best = max(means, key=lambda name: means[name])
     return Replay(
         log=known.name,
         plays=len(known),
-        arms=len(names),
+        arms=len(places),
         horizon=horizon,
         seed=seed,
         chance=float(rewards.mean()),
@@ -263,6 +291,17 @@ def replay(
         uneven=_unevenness([len(each) for each in places.values()]),
         policies=tuple(results),
     )
+
+
+def _read_policies(given: Any) -> list[Policy]:
+    if isinstance(given, (str, Path, Policy)):
+        given = [given]
+    elif not isinstance(given, Iterable):
+        raise InputError(f"a policy is a text or a Policy, not {given!r}")
+    made = [policy(item) for item in given]
+    if not made:
+        raise InputError("there is no policy to replay; give one or more")
+    return made
 
 
 def _find_horizon(policies: Sequence[Policy]) -> int:
@@ -275,33 +314,31 @@ def _find_horizon(policies: Sequence[Policy]) -> int:
     )
 
 
-def _range(rewards: np.ndarray[Any, Any]) -> object:
-    """What rewards there are, for policies that were not learned for any."""
-    if np.isin(rewards, (0.0, 1.0)).all():
+def _range(rewards: Sequence[float]) -> object:
+    """Return the rewards there are, for policies that were not learned for any."""
+    if all(reward in (0.0, 1.0) for reward in rewards):
         return "binary"
-    inside = rewards.min() >= 0.0 and rewards.max() <= 1.0
-    return (0.0, 1.0) if inside else (None, None)
+    return (0.0, 1.0) if min(rewards) >= 0.0 and max(rewards) <= 1.0 else (None, None)
 
 
 def _replay_one(
     item: Policy,
     log: Log,
     places: dict[ArmName, list[int]],
-    range_of: object,
     horizon: int,
     seed: int,
     tell: Callable[[int], None],
-) -> Replayed:
+) -> tuple[list[float], int]:
+    """Return the total rewards of the whole episodes, and the plays of the log that they passed.
+
+    `places` holds the positions of each arm's plays in the log.
+    """
+    rewards = None if item.learned is not None else _range(log.rewards)
     totals: list[float] = []
-    at = 0
-    counted = 0
-    arms = list(places)
+    at = passed = 0
     while True:
         player = item.player(
-            arms,
-            seed=seed + len(totals),
-            horizon=horizon,
-            rewards=None if item.learned is not None else range_of,
+            list(places), seed=seed + len(totals), horizon=horizon, rewards=rewards
         )
         total = 0.0
         for _ in range(horizon):
@@ -309,7 +346,7 @@ def _replay_one(
             mine = places[arm]
             position = bisect_left(mine, at)
             if position == len(mine):
-                break
+                return totals, passed
             at = mine[position] + 1
             reward = log.rewards[at - 1]
             try:
@@ -322,18 +359,14 @@ def _replay_one(
                     f"the rewards of the log, or choose another policy"
                 ) from None
             total += reward
-        else:
-            totals.append(total)
-            counted = at
-            tell(at)
-            continue
-        break
-    return _summary(item.name, totals, horizon, counted)
+        totals.append(total)
+        passed = at
+        tell(at)
 
 
-def _summary(name: str, totals: list[float], horizon: int, counted: int) -> Replayed:
+def _summary(name: str, totals: list[float], horizon: int, passed: int) -> Replayed:
     episodes = len(totals)
-    used = episodes * horizon / counted if counted else 0.0
+    used = episodes * horizon / passed if passed else 0.0
     if not episodes:
         return Replayed(name, 0, 0, 0.0, None, None, None)
     mean = float(np.mean(totals))
@@ -349,7 +382,7 @@ def _summary(name: str, totals: list[float], horizon: int, counted: int) -> Repl
 
 
 def _unevenness(counts: Sequence[int]) -> float:
-    """The chance that random plays are as uneven (chi-squared test)."""
+    """Return the p-value of Pearson's chi-squared test that arms are played evenly."""
     from scipy.special import chdtrc
 
     expected = sum(counts) / len(counts)

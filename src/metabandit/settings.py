@@ -1,4 +1,4 @@
-"""Reading `name:key=value,key=value`, the form in which priors, policies and starts are written."""
+"""Read and check settings: `name:key=value,key=value`, numbers, threads, seeds, horizons."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def check_keys(settings: Collection[str], known: Collection[str], what: str) -> 
 
 
 def read_number(value: str | float, what: str) -> float:
-    """A finite number, or an error that names it."""
+    """Read a finite number; an error names it."""
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -47,7 +47,7 @@ def read_number(value: str | float, what: str) -> float:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text can be read as a number."""
+    """Whether a text is a number."""
     try:
         float(text)
     except ValueError:
@@ -56,12 +56,12 @@ def is_number(text: str) -> bool:
 
 
 def write_number(value: float) -> str:
-    """The shortest text that reads back as the same number."""
+    """Return the shortest text that reads back as the same number."""
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
 
 
 def check_whole(value: object, what: str, least: int, *, most: int | None = None) -> int:
-    """A whole number from `least` to `most`, or an error that names it."""
+    """Check a whole number from `least` to `most`; an error names it."""
     if isinstance(value, bool) or (not isinstance(value, int) and not hasattr(value, "__index__")):
         raise InputError(f"{what} must be a whole number, not {value!r}")
     number = int(value)
@@ -73,16 +73,16 @@ def check_whole(value: object, what: str, least: int, *, most: int | None = None
 
 
 def check_threads(threads: object) -> int:
-    """A number of threads; None is all cores."""
+    """Check a number of threads; None means all cores."""
     given = (os.cpu_count() or 1) if threads is None else threads
     return check_whole(given, "the number of threads", 1)
 
 
 def check_seed(seed: object, what: str = "the seed") -> int:
-    """A seed, or an error."""
+    """Check a seed."""
     return check_whole(seed, what, 0, most=2**63 - 1)
 
 
 def check_horizon(horizon: object) -> int:
-    """A number of plays; float32 counts exactly up to 2^24."""
+    """Check a number of plays; float32 counts exactly up to 2^24."""
     return check_whole(horizon, "the horizon", 1, most=2**24)

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 
 def alignment(align: str, columns: int) -> str:
-    """One letter a column, l or r: the last one given is that of all further columns."""
+    """Return one letter per column, l or r; the last one given is repeated."""
     return align + align[-1] * (columns - len(align))
 
 
 def text_table(titles: Sequence[str], rows: Sequence[Sequence[str]], *, align: str) -> str:
-    """A table in plain text; `align` as in `alignment`, such as lr: text first, then numbers."""
+    """Return a table in plain text; `align` as in `alignment`: "lr" for text, then numbers."""
     cells = [list(titles), *(list(row) for row in rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(titles))]
     sides = alignment(align, len(titles))

@@ -1,9 +1,9 @@
 """Who does the work: the threads of this process or, through an executor, other processes.
 
-Work for others is cut into pieces. A piece names a tool (a class with its settings), a method of it and
-the arguments: programs and seeds, not samples. A process makes the tool once and keeps it, with all that
-was compiled for it. What a piece gives depends on nothing else, so results are the same wherever, and
-in whatever order, pieces are done.
+Work for other processes is split into jobs. A job names a tool (a class with its settings), one of
+its methods, and the arguments: programs and seeds, not samples. A process makes the tool once and
+keeps it, with everything compiled for it. A job's result depends on nothing else, so results are the
+same wherever and in whatever order jobs run.
 """
 
 from __future__ import annotations
@@ -25,25 +25,24 @@ from .errors import InputError, WorkerError
 from .interrupts import interrupts_later
 from .settings import check_threads
 
-# How long a piece should take, in seconds: short ones only where the work would not be shared evenly
-# else, so many for each that works. What takes less in all is not handed out.
+# Seconds per job. Jobs are only as short as it takes to give every slot about _EACH of them.
 _LONGEST = 2.0
 _SHORTEST = 0.1
 _EACH = 3
+# Work that takes fewer seconds in all stays in this process.
 _WORTH = 0.1
-# Pieces that are handed out ahead of the one that is waited for, for each that works.
+# Jobs per slot that are handed out ahead of the one that is waited for.
 _AHEAD = 8
-# What goes with every piece, in bytes.
+# The most bytes that go with every job, and the most bytes of policy tables that are sent at all.
 _MOST_PACKED = 8_000_000
-# Policies whose tables are larger, in bytes, are not sent.
 _MOST_SENT = 1_000_000
-# Packages that figures depend on to the last bit.
+# Packages on which figures depend to the last bit.
 _PACKAGES = ("numpy", "scipy", "numba")
 
 
 @lru_cache(maxsize=1)
 def stamp() -> dict[str, str]:
-    """What must be the same in all processes for them to give the same figures."""
+    """Return what must be the same in all processes for the figures to be the same."""
     from importlib.metadata import version
 
     folder = Path(__file__).parent
@@ -58,7 +57,7 @@ def stamp() -> dict[str, str]:
 
 
 def describe() -> dict[str, str]:
-    """The same of this process, and the kind of processor that its code is compiled for."""
+    """Return the stamp of this process and the kind of processor it compiles for."""
     import llvmlite.binding as llvm
     from numba.core import config
 
@@ -67,7 +66,7 @@ def describe() -> dict[str, str]:
 
 
 def compare(wanted: dict[str, str], found: dict[str, str], who: str) -> None:
-    """Refuse a process that would give other figures."""
+    """Refuse a process whose figures would differ."""
     apart = [
         f"{name} {found.get(name, 'none')} instead of {version}"
         for name, version in wanted.items()
@@ -81,7 +80,7 @@ def compare(wanted: dict[str, str], found: dict[str, str], who: str) -> None:
 
 
 def _pack(value: Any, what: str) -> bytes:
-    """As bytes; with cloudpickle, where it is installed, also functions of a script or a notebook."""
+    """Pickle a value; if cloudpickle is installed, functions of a script or notebook, too."""
     try:
         from cloudpickle import dumps
     except ImportError:
@@ -116,7 +115,7 @@ def _make(tool: bytes) -> Any:
 def perform(
     wanted: dict[str, str], tool: bytes, method: str, arguments: bytes
 ) -> tuple[Any, float]:
-    """Do a piece of work in the process of a worker: its result, and the seconds it took."""
+    """Run a job in a worker process; return its result and the seconds it took."""
     compare(wanted, stamp(), f"a worker on {platform.node()}")
     made, given = _make(tool), _unpack(arguments)
     begun = time.perf_counter()
@@ -125,26 +124,26 @@ def perform(
 
 
 @dataclass(frozen=True)
-class Piece:
-    """Arguments for a method, and how many seconds it takes a core, as far as one can tell."""
+class Job:
+    """Arguments for a method, and an estimate of the seconds one core needs."""
 
     arguments: tuple[Any, ...]
     seconds: float = 1.0
 
 
 @dataclass
-class Crew:
-    """Threads of this process, and the executor that reaches others, if there is one."""
+class Workers:
+    """The threads of this process, and the executor that reaches other processes, if any."""
 
     threads: int
     executor: Executor | None = None
-    # By method: seconds that pieces took, and what they were thought to take.
+    # Per method: the seconds that jobs took, and their estimates.
     _pace: dict[str, tuple[float, float]] = field(default_factory=dict)
     _packed: deque[tuple[Any, bytes]] = field(default_factory=lambda: deque(maxlen=4))
 
     @property
     def slots(self) -> int:
-        """How many pieces are worked on at once."""
+        """The number of jobs that run at once."""
         executor = self.executor
         if executor is None:
             return self.threads
@@ -157,39 +156,39 @@ class Crew:
             return max(1, sum(int(number) for number in client.nthreads().values()))
         return 8
 
-    def sending(self, size: int) -> Crew:
-        """Who works with policies whose tables have so many bytes: this process alone if that is too much."""
-        return self if size <= _MOST_SENT else Crew(self.threads)
+    def able_to_send(self, size: int) -> Workers:
+        """Return workers for policies with tables of `size` bytes: local if that is too much to send."""
+        return self if size <= _MOST_SENT else Workers(self.threads)
 
     def worth(self, seconds: float, method: str) -> bool:
-        """Whether work that takes a core so many seconds is handed out."""
+        """Whether work of this many core seconds is worth handing out."""
         return self.executor is not None and self._likely(seconds, method) > _WORTH
 
     def knows(self, method: str) -> bool:
-        """Whether such work has been done before, so that one can tell what it takes."""
+        """Whether the method has run before, so that its time is known."""
         return method in self._pace
 
     def _likely(self, seconds: float, method: str) -> float:
-        """What work will take, from what such work took so far."""
+        """Correct an estimate by what the method took so far."""
         taken, thought = self._pace.get(method, (1.0, 1.0))
         return seconds * taken / max(thought, 1e-9)
 
     def count(self, seconds: float, method: str) -> int:
-        """Into how many pieces work is cut that takes a core so many seconds."""
+        """The number of jobs to split work of this many core seconds into."""
         likely = self._likely(seconds, method)
         size = min(max(likely / (_EACH * self.slots), _SHORTEST), _LONGEST)
         return max(1, math.ceil(likely / size))
 
     def cut(self, items: int, seconds: float, method: str) -> list[tuple[int, int]]:
-        """0, ..., items - 1 in runs, one for each piece of the work."""
+        """Split 0, ..., items - 1 into ranges, one per job."""
         return split(items, self.count(seconds, method))
 
-    def ask(self, tool: Callable[[], Any], method: str, piece: Piece) -> Asked:
-        """Hand out a piece.
+    def submit(self, tool: Callable[[], Any], method: str, job: Job) -> Pending:
+        """Hand out a job.
 
-        tool: makes what has the method; the same object for all calls that a process should make one for
+        `tool` makes the object that has the method; a process makes it once per `tool` object.
         """
-        packed, arguments = self._pack_tool(tool), _pack(piece.arguments, "work")
+        packed, arguments = self._pack_tool(tool), _pack(job.arguments, "work")
         assert self.executor is not None
         try:
             with interrupts_later():
@@ -198,27 +197,24 @@ class Crew:
             raise
         except RuntimeError as error:  # BrokenExecutor is one
             raise WorkerError(f"the executor takes no more work: {error}") from error
-        return Asked(self, method, piece, future)
+        return Pending(self, method, job, future)
 
-    def do(self, tool: Callable[[], Any], method: str, pieces: Iterable[Piece]) -> Iterator[Any]:
-        """Hand out pieces; their results in the order of the pieces.
-
-        pieces: of an iterator, some are taken as others are done
-        """
-        asked: deque[Asked] = deque()
+    def run(self, tool: Callable[[], Any], method: str, jobs: Iterable[Job]) -> Iterator[Any]:
+        """Hand out jobs, taken from the iterable as others finish; yield results in their order."""
+        pending: deque[Pending] = deque()
+        waiting = iter(jobs)
         try:
-            waiting = iter(pieces)
-            # Not all at once: each carries what its tool is made of.
-            for piece in islice(waiting, _AHEAD * self.slots):
-                asked.append(self.ask(tool, method, piece))
-            while asked:
-                yield asked[0].result()
-                # Only now, so that what nobody waited for is cancelled in the end.
-                asked.popleft()
-                for piece in islice(waiting, max(_AHEAD * self.slots - len(asked), 1)):
-                    asked.append(self.ask(tool, method, piece))
+            while True:
+                # Not all at once: each carries its pickled tool.
+                for job in islice(waiting, max(_AHEAD * self.slots - len(pending), 1)):
+                    pending.append(self.submit(tool, method, job))
+                if not pending:
+                    return
+                yield pending[0].result()
+                # Only now, so that an unfinished job is cancelled in the end.
+                pending.popleft()
         finally:
-            for item in asked:
+            for item in pending:
                 item.cancel()
 
     def _pack_tool(self, tool: Callable[[], Any]) -> bytes:
@@ -235,33 +231,33 @@ class Crew:
         self._packed.append((tool, packed))
         return packed
 
-    def note(self, method: str, piece: Piece, seconds: float) -> None:
-        """A piece is done: what comes is sized by what it took."""
+    def record(self, method: str, job: Job, seconds: float) -> None:
+        """Note what a job took; it decides the size of the next ones."""
         taken, thought = self._pace.get(method, (0.0, 0.0))
-        # What was long ago counts less and less.
-        self._pace[method] = 0.9 * taken + seconds, 0.9 * thought + piece.seconds
+        # Older jobs count less and less.
+        self._pace[method] = 0.9 * taken + seconds, 0.9 * thought + job.seconds
 
 
 @dataclass
-class Asked:
-    """A piece that was handed out."""
+class Pending:
+    """A job that was handed out."""
 
-    crew: Crew
+    workers: Workers
     method: str
-    piece: Piece
+    job: Job
     future: Future[tuple[Any, float]]
 
     def done(self) -> bool:
-        """Whether the result is there, or an error instead."""
+        """Whether there is a result, or an error."""
         return self.future.done()
 
     def cancel(self) -> None:
-        """Nobody waits for it any more."""
+        """Cancel the job: nobody waits for it any more."""
         with interrupts_later():
             self.future.cancel()
 
     def result(self) -> Any:
-        """The result, as soon as it is there."""
+        """Wait for the result."""
         try:
             result, seconds = self.future.result()
         except BrokenExecutor as error:
@@ -270,19 +266,19 @@ class Asked:
             ) from error
         except CancelledError as error:
             raise WorkerError("work was cancelled: the executor was shut down") from error
-        self.crew.note(self.method, self.piece, seconds)
+        self.workers.record(self.method, self.job, seconds)
         return result
 
 
 def split(items: int, parts: int) -> list[tuple[int, int]]:
-    """0, ..., items - 1 in so many runs of about the same length; fewer if there are not so many."""
+    """Split 0, ..., items - 1 into at most `parts` ranges of about the same length."""
     parts = max(1, min(parts, items))
     ends = [items * part // parts for part in range(parts + 1)]
     return list(pairwise(ends))
 
 
-def make_crew(threads: object, executor: object = None) -> Crew:
-    """Check who is to do the work."""
+def make_workers(threads: object, executor: object = None) -> Workers:
+    """Check the number of threads and the executor."""
     if executor is not None and not isinstance(executor, Executor):
         hint = ""
         if hasattr(executor, "get_executor"):
@@ -291,4 +287,4 @@ def make_crew(threads: object, executor: object = None) -> Crew:
             f"the executor must be a concurrent.futures.Executor, such as ProcessPoolExecutor(), not "
             f"{type(executor).__name__}{hint}"
         )
-    return Crew(check_threads(threads), executor)
+    return Workers(check_threads(threads), executor)

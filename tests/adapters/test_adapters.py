@@ -31,8 +31,8 @@ import metabandit.adapters.mabwiser as for_mabwiser  # noqa: E402
 from metabandit.adapters.gymnasium import BanditEnv, play_env  # noqa: E402
 from metabandit.adapters.mabwiser import MABContestant, MetaMAB  # noqa: E402
 from metabandit.adapters.river import RiverPolicy, evaluate_river  # noqa: E402
-from metabandit.engine.rewards import Luck  # noqa: E402
-from metabandit.play.noise import episode_seed  # noqa: E402
+from metabandit.engine.rewards import EpisodeRewards  # noqa: E402
+from metabandit.numerics import episode_seed  # noqa: E402
 
 
 @pytest.mark.parametrize("library", ["river", "gymnasium", "mabwiser"])
@@ -63,14 +63,14 @@ except mb.InputError as error:
 def test_luck_is_that_of_the_naive_twin(prior):
     seed, episode = 5, 3
     parameters = prior.draw(np.random.default_rng(1), 1)[0]
-    luck = Luck(prior.family, parameters, episode_seed(seed, episode))
+    rewards = EpisodeRewards(prior.family, parameters, episode_seed(seed, episode))
     key = naive.episode_word(seed, episode, 0)
     for arm in range(2):
         word = naive.episode_word(seed, episode, 1 + arm)
         for pull in [70, 0, 1, 2, 40]:
             u = naive.unit(naive.draw_bits((word + pull * naive.WEYL) & naive.MASK32, key))
             expected = naive.quantile(prior.family.name, u, parameters[arm])
-            assert luck.reward(arm, pull) == pytest.approx(expected, rel=1e-4, abs=1e-5)
+            assert rewards.reward(arm, pull) == pytest.approx(expected, rel=1e-4, abs=1e-5)
 
 
 def test_our_policies_beside_are_evaluated_as_alone():
@@ -231,9 +231,9 @@ def test_arms_may_come_and_go():
     assert set(play(policy, 20, arms="ab")) == {"a", "b"}
     assert play(policy, 1, arms="abc") == ["c"]
     assert set(play(policy, 20, arms="bc")) == {"b", "c"}
-    plays = {view.arm: view.rewarded for view in policy._seat.player.indices()}
+    plays = {view.arm: view.rewarded for view in policy._player.player.indices()}
     play(policy, 20, arms="abc")
-    after = {view.arm: view.rewarded for view in policy._seat.player.indices()}
+    after = {view.arm: view.rewarded for view in policy._player.player.indices()}
     assert sum(after.values()) == 61
     assert after["a"] >= plays["a"] > 0
 
@@ -257,7 +257,7 @@ def test_burn_in_and_scaler_are_those_of_river():
     )
     for reward in (100.0, 130.0, 90.0, 120.0):
         scaled.update(scaled.pull([0, 1]), reward)
-    means = {view.arm: view.mean for view in scaled._seat.player.indices()}
+    means = {view.arm: view.mean for view in scaled._player.player.indices()}
     assert means == pytest.approx({arm: scaled._rewards[arm].get() for arm in (0, 1)})
     assert all(abs(mean) < 3.0 for mean in means.values())
 
@@ -270,7 +270,7 @@ def test_a_reward_that_is_refused_changes_nothing():
             policy.update(0, reward)
     with pytest.raises(mb.InputError, match="one number"):
         policy.update(0, True, False)
-    assert policy._n == sum(policy._counts.values()) == policy._seat.player.plays == 1
+    assert policy._n == sum(policy._counts.values()) == policy._player.player.plays == 1
 
 
 # River's first versions register their environments with gym, before it was Gymnasium.
@@ -524,13 +524,13 @@ def test_bandits_of_mabwiser_are_evaluated_beside_ours():
 def test_rewards_that_are_refused_change_nothing():
     early = RiverPolicy("ucb1", seed=1)
     early.update("a", 1)
-    early._seat._early.append(("b", 7.0))  # as with a reward scaler
+    early._player._early.append(("b", 7.0))  # as with a reward scaler
     with pytest.raises(mb.InputError, match="between 0 and 1"):
         early.pull(["a", "b"])
-    early._seat._early.pop()
+    early._player._early.pop()
     early.pull(["a", "b"])
-    assert early._seat.player.plays == 1
+    assert early._player.player.plays == 1
     with pytest.raises(mb.InputError, match="between 0 and 1"):
-        early._seat.update("c", 7.0)
-    assert early._seat.player.arms == ("a", "b")
-    assert "c" not in early._seat.player
+        early._player.update("c", 7.0)
+    assert early._player.player.arms == ("a", "b")
+    assert "c" not in early._player.player

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import metabandit as mb
-from metabandit.engine import simulated
+from metabandit.engine import engine
 
 PRIOR = mb.Bernoulli(arms=3)
 PAIR = ["ucb1", "r + 3/(n + 2)"]
@@ -119,7 +119,7 @@ def test_table_is_sorted_and_names_everything(result):
 def test_many_problems_keep_sums_only(monkeypatch):
 
     kept = mb.evaluate(PAIR, PRIOR, 10, episodes=20_000)
-    monkeypatch.setattr(simulated, "_MOST_KEPT", 1000)
+    monkeypatch.setattr(engine, "_MOST_KEPT", 1000)
     sums = mb.evaluate(PAIR, PRIOR, 10, episodes=20_000)
     assert sums[0].problem_regret is None
     assert sums.to_dict() == kept.to_dict()
@@ -184,8 +184,8 @@ class Own(mb.Prior):
         ({"counts": lambda: np.zeros((3, 2))}, "greater than 0"),
         ({"counts": lambda: np.array([[1, 1], [5, 5], [5, 5]])}, "sum of the start"),
         ({"draw": lambda rng, problems: np.full((problems, 2, 1), 1.7)}, "means from 1.7"),
-        ({"regret_means": lambda p: np.full(p.shape[:2], np.nan)}, "one finite number an arm"),
-        ({"regret_means": lambda p: np.zeros(5)}, "one finite number an arm"),
+        ({"regret_means": lambda p: np.full(p.shape[:2], np.nan)}, "one finite number per arm"),
+        ({"regret_means": lambda p: np.zeros(5)}, "one finite number per arm"),
     ],
 )
 def test_what_a_prior_says_is_checked(methods, words):

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 import metabandit as mb
 from metabandit import memory
 from metabandit.bayes.gittins import gittins_table
-from metabandit.engine import exact
-from metabandit.engine import states as propagation
+from metabandit.engine import costs, exact, states
 from metabandit.language import parse
 from tests import naive
 from tests.studies.test_table1 import EXACT
@@ -301,9 +300,10 @@ def test_parts_and_threads_change_nothing(monkeypatch, prior):
     options = {"method": "exact", "floor": False}
     whole = mb.evaluate(ALL, prior, 60, **options)
     assert mb.evaluate(ALL, prior, 60, threads=1, **options).to_dict() == whole.to_dict()
-    monkeypatch.setattr(propagation, "LONG", 20)
+    monkeypatch.setattr(states, "LONG", 20)
     monkeypatch.setattr(exact, "LONG", 20)
-    monkeypatch.setattr(propagation, "_SHARED", 10)
+    monkeypatch.setattr(costs, "LONG", 20)
+    monkeypatch.setattr(states, "_SHARED", 10)
     alone = mb.evaluate(ALL, prior, 60, threads=1, **options)
     for threads in (2, 3):
         shared = mb.evaluate(ALL, prior, 60, threads=threads, **options)
@@ -314,8 +314,9 @@ def test_parts_and_threads_change_nothing(monkeypatch, prior):
 
 @pytest.mark.parametrize("long", [400, 20])
 def test_progress_ends_at_the_end(monkeypatch, long):
-    monkeypatch.setattr(propagation, "LONG", long)
+    monkeypatch.setattr(states, "LONG", long)
     monkeypatch.setattr(exact, "LONG", long)
+    monkeypatch.setattr(costs, "LONG", long)
     seen = []
     mb.evaluate(
         ["ucb1", "uniform", "optimal"],
@@ -345,7 +346,7 @@ def test_a_mirrored_prior_needs_no_mirror(monkeypatch):
     prior = mb.Bernoulli(alpha=2)
     half = mb.evaluate(ALL, prior, 41, method="exact", floor=False)
     optimum = mb.optimal(prior, 41)
-    monkeypatch.setattr(propagation, "mirrors", lambda plan, prior: False)
+    monkeypatch.setattr(states, "mirrors", lambda plan, prior: False)
     monkeypatch.setattr("metabandit.bayes.induction.is_mirrored", lambda prior: False)
     whole = mb.evaluate(ALL, prior, 41, method="exact", floor=False)
     for one, other in zip(half, whole, strict=True):
@@ -456,7 +457,7 @@ def test_refusals_come_before_any_work(monkeypatch):
     def work(*arguments, **options):
         raise AssertionError("this should have been refused")
 
-    monkeypatch.setattr("metabandit.engine.simulated.simulate", work)
+    monkeypatch.setattr("metabandit.engine.engine.Engine.evaluate_by_simulation", work)
     monkeypatch.setattr("metabandit.bayes.optimum.solve", work)
     with pytest.raises(mb.InputError, match="2 or 3 arms"):
         mb.evaluate("ucb1", mb.Bernoulli(9), 10, floor=True)

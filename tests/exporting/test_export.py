@@ -4,6 +4,7 @@ import math
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import metabandit as mb
+from metabandit.exporting import TARGETS
+from metabandit.exporting.policy import read_exported
 from metabandit.language import Apply, operators, parse, text
 from metabandit.language.operators import OPERATORS
 from metabandit.language.values import evaluate_tree
@@ -49,7 +52,11 @@ def within(degree):
 
 
 def catalogue():
-    policies = [mb.policy(name) for name, entry in CATALOGUE.items() if entry.build is None]
+    policies = [
+        mb.policy(name)
+        for name, entry in CATALOGUE.items()
+        if entry.is_index and entry.rate is entry.needed is None
+    ]
     return [*policies, mb.policy("kl-ucb:c=3"), mb.policy("bayes-ucb:c=2.5")]
 
 
@@ -106,7 +113,7 @@ def test_every_operator_is_in_some_formula():
         for part in parts(policy.tree)
         if isinstance(part, Apply)
     }
-    assert known == set(OPERATORS)
+    assert known == {name for name, operator in OPERATORS.items() if operator.own is None}
 
 
 @pytest.fixture(scope="module")
@@ -245,8 +252,8 @@ STARTS = [
 EACH = "prior-counts:plays=1:2:3,sum=0.5:1:1,squares=0.5:1:1"
 
 
-def twin(policy, horizon, plays, sums, squares, u):
-    """The arm to play, as the definition says."""
+def twin(policy, horizon, plays, sums, squares, u, rate=None, needed=None):
+    """The arm to play, as the definition says; `rate` and `needed` are expressions."""
     start = policy.start
     if start.each_once and 0 in plays:
         return list(plays).index(0)
@@ -259,20 +266,158 @@ def twin(policy, horizon, plays, sums, squares, u):
     r = total / n
     s = np.sqrt(np.maximum(squared / n - r * r, 0.0))
     state = {"r": r, "s": s, "n": n, "t": n.sum(), "h": max(horizon - sum(plays), 1), "K": len(n)}
+    if needed is not None and n.min() < float(evaluate_tree(parse(needed), state)):
+        behind = np.flatnonzero(n == n.min())
+        return behind[min(math.floor(u * len(behind)), len(behind) - 1)]
+    if rate is not None:
+        chance = float(evaluate_tree(parse(rate), state))
+        if u < chance:
+            return math.floor(u / chance * len(n))
+        u = (u - chance) / (1 - chance)
     values = np.broadcast_to(evaluate_tree(policy.bound, state), len(n))
     if np.isnan(values).any():
         return -1
     best = values.max()
     slack = 1e-9 * abs(best) if math.isfinite(best) else 0.0
     tied = [arm for arm, value in enumerate(values) if value >= best - slack]
-    return tied[math.floor(u * len(tied))]
+    return tied[min(math.floor(u * len(tied)), len(tied) - 1)]
+
+
+# How often any arm is played instead of the index, and how many plays every arm has first.
+EXCEPTIONS = [
+    ("min(1, 2*K/(t + 1))", None),
+    (None, "2*ln(t)"),
+    ("0.3", "ln(t) + sqrt(h)/9"),
+    ("min(1, kl_upper(1/K, ln(t)/t))", "max(2, ln(t)*ln(t))"),
+]
+
+
+@pytest.mark.parametrize("language", PROGRAMS)
+@pytest.mark.parametrize("name", ["eps_n-greedy:c=2,d=0.7", "ucb1-normal"])
+def test_the_catalogue_is_exported_with_its_exceptions(name, language, tmp_path):
+    """Declared once: the exported program plays as the definition says."""
+    policy, rng = mb.policy(name), np.random.default_rng(3)
+    decision = policy.plan(mb.Bernoulli(arms=2), 50).decision
+    rate, needed = (
+        None if item is None else text(item)
+        for item in (decision.bound_rate, decision.bound_needed)
+    )
+    sent, expected = [], []
+    for _ in range(200):
+        plays = rng.integers(1, 60, 2).astype(float)
+        sums, u = np.floor(rng.uniform(0, 1, 2) * (plays + 1)), rng.uniform()
+        sent.append([0, u, 2, *plays, *sums, *sums])
+        lists = plays.tolist(), sums.tolist(), sums.tolist()
+        expected.append(twin(policy, 50, *lists, u, rate, needed))
+    programs = [mb.export(policy, language, horizon=50)]
+    answers = exported.run(language, programs, tmp_path, "choose", np.concatenate(sent))
+    assert (answers == expected).all()
+
+
+def test_a_policy_that_needs_no_play_has_no_program():
+    with pytest.raises(mb.InputError, match="before any arm was played"):
+        mb.export("uniform", "python")
+
+
+def with_exceptions(policy, rate, needed):
+    given = read_exported(policy, None, 12, play=True)
+    return replace(given, rate=rate and parse(rate), needed=needed and parse(needed))
+
+
+@pytest.fixture(scope="module")
+def exceptions():
+    """Programs with a rate or needed plays; states, random numbers, and what is played there."""
+    rng = np.random.default_rng(8)
+    made, cases, expected = [], [], []
+    for formula, start in [("ucb1-tuned", None), ("r + 1/n", STARTS[1]), ("moss", EACH)]:
+        policy = mb.policy(formula, start=start)
+        for rate, needed in EXCEPTIONS:
+            for _ in range(100):
+                arms = 3 if start == EACH else int(rng.integers(2, 7))
+                plays = rng.integers(0 if rng.random() < 0.2 else 1, 5, arms).astype(float)
+                sums = np.floor(rng.uniform(0, 1, arms) * (plays + 1))
+                u = rng.choice([0.0, rng.uniform(), rng.uniform(), 1 - 2**-53])
+                cases.append((len(made), u, plays, sums))
+                lists = plays.tolist(), sums.tolist(), sums.tolist()
+                expected.append(twin(policy, 12, *lists, u, rate, needed))
+            made.append((policy, with_exceptions(policy, rate, needed), rate, needed))
+    return made, cases, np.array(expected)
+
+
+@pytest.mark.parametrize("language", PROGRAMS)
+def test_random_and_needed_plays_are_as_the_definition_says(language, exceptions, tmp_path):
+    made, cases, expected = exceptions
+    programs = [TARGETS[language].write(item[1]) for item in made]
+    sent = np.concatenate([[which, u, len(p), *p, *s, *s] for which, u, p, s in cases])
+    answers = exported.run(language, programs, tmp_path, "choose", sent)
+    wrong = answers != expected
+    assert not wrong.any(), (wrong.sum(), answers[wrong][:9], expected[wrong][:9])
+
+
+def test_random_and_needed_plays_of_sql(exceptions):
+    made, cases, expected = exceptions
+    queries = [TARGETS["sql"].write(item[1]) for item in made]
+    at_random = 0
+    for (which, u, plays, sums), arm in zip(cases, expected, strict=True):
+        policy, _, rate, needed = made[which]
+        first = exported.run_sql(queries[which], [np.stack([plays, sums, sums], axis=1)], [u])[0][
+            0
+        ][0]
+        if policy.start.each_once and 0 in plays:
+            assert plays[first] == 0
+            continue
+        t = plays.sum() + (
+            0.0 if policy.start.each_once else np.sum(policy.start.plays + 0 * plays)
+        )
+        moment = {"t": t, "h": max(12 - plays.sum(), 1), "K": len(plays)}
+        more = 0.0 if policy.start.each_once else policy.start.plays
+        fewest = (plays + np.array(more)).min()
+        behind = needed is not None and fewest < evaluate_tree(parse(needed), moment)
+        if rate is not None and not behind and u < evaluate_tree(parse(rate), moment):
+            assert first == arm
+            at_random += 1
+        else:
+            # Equals come in any order.
+            lists = plays.tolist(), sums.tolist(), sums.tolist()
+            numbers = np.linspace(0, 1 - 1e-9, 60)
+            assert first in {twin(policy, 12, *lists, v, None, needed) for v in numbers}
+    assert at_random > 60
+
+
+def test_the_head_says_when_the_index_does_not_decide():
+    policy = with_exceptions("ucb1", "min(1, K/t)", "ln(t)")
+    for to, target in TARGETS.items():
+        written = " ".join(target.write(policy).split())
+        if to == "latex":
+            assert r"With probability $\min(1, \frac{K}{t})$ any arm is played" in written
+            assert (
+                r"While some arm has fewer than $\ln(t)$ plays, the arm with the fewest" in written
+            )
+            assert "number of arms" in written
+        else:
+            assert "any arm with probability min(1, K/t)" in written
+            assert "ln(t) plays of every arm before the index" in written
+
+
+def test_a_rate_that_is_no_number_is_an_error(tmp_path):
+    given = [
+        with_exceptions("ucb1", "ln(1 - K)", None),
+        with_exceptions("ucb1", None, "sqrt(K - t)"),
+    ]
+    for language in PROGRAMS:
+        folder = tmp_path / language
+        folder.mkdir()
+        programs = [TARGETS[language].write(policy) for policy in given]
+        cases = [[which, 0.5, 2, 3, 4, 1, 1, 1, 1] for which in (0, 1)]
+        answers = exported.run(language, programs, folder, "choose", np.concatenate(cases))
+        assert answers.tolist() == [-1, -1], language
 
 
 @pytest.fixture(scope="module")
 def choices():
     rng = np.random.default_rng(4)
     names = [*CATALOGUE, "r + 3/(n + 2)", "ln(r - 1/3)", "1/r", "2", "r - 1/r"]
-    formulas = [item for item in names if item not in CATALOGUE or CATALOGUE[item].build is None]
+    formulas = [item for item in names if item not in CATALOGUE or CATALOGUE[item].is_index]
     policies = [mb.policy(name, start=start) for name in formulas for start in [*STARTS, EACH]]
     policies += [power(1, "h", 1, start) for start in [*STARTS, EACH]]
     cases, expected = [], []

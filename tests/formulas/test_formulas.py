@@ -3,7 +3,6 @@
 import json
 import math
 from collections import Counter, defaultdict
-from functools import partial
 
 import numpy as np
 import pytest
@@ -11,16 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metabandit as mb
-from metabandit.engine.batch import Batch
-from metabandit.engine.objectives import read_objective
-from metabandit.engine.population import Population, play_population
-from metabandit.formulas import classes as classes_module
+from metabandit.engine.engine import Engine
+from metabandit.engine.programs import ManyPrograms
+from metabandit.engine.simulated import Sampling
+from metabandit.engine.task import read_task
+from metabandit.formulas import kept
 from metabandit.formulas.refine import free_constants
 from metabandit.formulas.strategies import Exact, Halving, Ucb1Tuned
 from metabandit.language import length, parse, text
 from metabandit.language.compile import compile_expression
 from metabandit.policies import Start
-from metabandit.workers import Crew
+from metabandit.workers import Workers
 from tests import naive
 
 TWO = mb.Bernoulli(arms=2)
@@ -40,11 +40,9 @@ def five():
 def batch(formulas, horizon, start="each-once", prior=TWO, threads=2):
     trees = [parse(item) for item in formulas]
     compiled = [compile_expression(tree) for tree in trees]
-    return Batch.of(compiled, prior, horizon, Start.read(start).resolve(prior), Crew(threads))
-
-
-def regret_objective():
-    return read_objective("regret", reference=None)
+    return ManyPrograms.of(
+        compiled, prior, horizon, Start.read(start).resolve(prior), Workers(threads)
+    )
 
 
 # Grammar and enumeration -----------------------------------------------------------------------
@@ -98,6 +96,11 @@ def test_equal_sums_and_increasing_functions_are_one_class():
     rising = ["r", "2*r", "sqrt(r)", "r*r", "r + 1", "-(1/(r + 1))", "ln(r + 1)", "r/7 + t"]
     assert len(set(mb.classify(rising))) == 1
     assert mb.classify(["r", "n", "-r", "ln(r)", "1/(n - n)"]) == [0, 1, 2, None, None]
+
+
+def test_formulas_with_more_than_two_operands_are_not_compared():
+    with pytest.raises(mb.InputError, match="beta_quantile, which has 3"):
+        mb.classify(["r", "1 + beta_quantile(1 - 1/t, n*r + 1, n*(1 - r) + 1)"])
 
 
 def _members():
@@ -310,9 +313,9 @@ def test_damaged_class_files_are_refused(tmp_path):
 
 
 def test_classes_are_made_once(monkeypatch):
-    first = classes_module.kept_classes(3)
-    monkeypatch.setattr(classes_module, "make_classes", None)
-    again = classes_module.kept_classes(3)
+    first = kept.kept_classes(3)
+    monkeypatch.setattr(kept, "make_classes", None)
+    again = kept.kept_classes(3)
     assert (first.codes == again.codes).all()
 
 
@@ -334,7 +337,7 @@ SOME = [
 @pytest.mark.parametrize("prior", [TWO, mb.Bernoulli(arms=2, alpha=(1, 3), beta=(2, 1))])
 def test_a_batch_evaluates_as_single_policies_do(start, prior):
     many = batch(SOME, 25, start, prior)
-    regret, reached, _ = many.evaluate(np.arange(len(SOME)), points=[5, 25])
+    regret, reached, _ = many.exact_regret(np.arange(len(SOME)), points=[5, 25])
     single = mb.evaluate([mb.policy(item, start=start) for item in SOME], prior, 25, method="exact")
     assert regret == pytest.approx([item.mean_regret for item in single], abs=1e-12)
     assert (reached == 25).all()
@@ -343,59 +346,55 @@ def test_a_batch_evaluates_as_single_policies_do(start, prior):
 def test_a_batch_gives_up_where_regret_is_above_the_limit():
     many = batch(SOME, 40)
     which = np.arange(len(SOME))
-    whole, _, _ = many.evaluate(which, points=[40])
+    whole, _, _ = many.exact_regret(which, points=[40])
     limit = np.full(len(SOME), np.sort(whole)[3])
-    regret, reached, _ = many.evaluate(which, points=[10, 20, 30, 40], limits=limit)
+    regret, reached, _ = many.exact_regret(which, limit, points=[10, 20, 30, 40])
     kept = reached == 40
     assert (regret[kept] == whole[kept]).all()
     assert set(np.flatnonzero(whole <= limit)) <= set(np.flatnonzero(kept))
     assert (regret[~kept] > limit[~kept]).all()
     assert (~kept).any()
     # What was given up leaves nothing behind for the next.
-    assert (many.evaluate(which[::-1].copy(), points=[40])[0][::-1] == whole).all()
+    assert (many.exact_regret(which[::-1].copy(), points=[40])[0][::-1] == whole).all()
 
 
 def test_a_batch_knows_which_policies_choose_alike():
     formulas = ["r", "2*r", "r*r + 1", "r + 1/n", "r + 1/n/10", "-r"]
-    _, _, choices = batch(formulas, 8).evaluate(np.arange(6), points=[8], with_choices=True)
+    _, _, choices = batch(formulas, 8).exact_regret(np.arange(6), points=[8], with_choices=True)
     assert choices[0] == choices[1] == choices[2]
     assert len(set(choices.tolist())) == 4
 
 
 def test_a_policy_without_a_finite_index_has_infinite_regret():
-    regret, _, _ = batch(["r", "ln(r)", "r + 1/n"], 10).evaluate(np.arange(3), points=[10])
+    regret, _, _ = batch(["r", "ln(r)", "r + 1/n"], 10).exact_regret(np.arange(3), points=[10])
     assert np.isinf(regret).tolist() == [False, True, False]
-    played = (
-        batch(["r", "ln(r)", "r + 1/n"], 10).simulation(runs=1, seed=1).play(np.arange(3), 0, 64)
-    )
+    many = batch(["r", "ln(r)", "r + 1/n"], 10)
+    played = many.regret(np.arange(3), 0, 64, runs=1, seed=1)
     assert np.isinf(played).all(axis=1).tolist() == [False, True, False]
 
 
 @pytest.mark.parametrize("prior", [TWO, mb.TruncatedGaussian(arms=3)])
 def test_a_batch_plays_as_single_policies_do(prior):
     made = [mb.policy(item) for item in SOME]
-    wanted = play_population(
-        partial(Population, prior, 20, runs=3),
-        [(item, item.plan(prior, 20)) for item in made],
-        [0, 70],
-        seed=11,
-        crew=Crew(1),
+    plans = [item.plan(prior, 20) for item in made]
+    wanted = Engine(prior, 20, Workers(1)).simulated_regret(
+        plans, [0, 70], seed=11, sampling=Sampling(runs=3)
     )
-    episodes = batch(SOME, 20, prior=prior).simulation(runs=3, seed=11)
-    assert (episodes.play(np.arange(len(SOME)), 0, 70) == wanted).all()
-    assert (episodes.play(np.arange(len(SOME)), 30, 50) == wanted[:, 30:50]).all()
+    many, every = batch(SOME, 20, prior=prior), np.arange(len(SOME))
+    assert (many.regret(every, 0, 70, runs=3, seed=11) == wanted).all()
+    assert (many.regret(every, 30, 50, runs=3, seed=11) == wanted[:, 30:50]).all()
 
 
 def test_each_policy_can_play_its_own_episodes():
-    episodes = batch(SOME, 20).simulation(runs=1, seed=11)
+    many = batch(SOME, 20)
     which, first = np.array([1, 2, 4]), np.array([0, 37, 80])
-    found = episodes.play_each(which, first, 20, training=100)
-    wanted = episodes.play(which, 0, 100)
+    found = many.next_regrets(which, first, 20, training=100, seed=11)
+    wanted = many.regret(which, 0, 100, runs=1, seed=11)
     for row, begin in enumerate(first):
         assert (found[row] == wanted[row, begin : begin + 20]).all()
     # After the last training problem the first comes again, with other luck.
-    later = episodes.play_each(np.arange(3), np.full(3, 100), 16, training=100)
-    assert not (later == episodes.play(np.arange(3), 0, 16)).all()
+    later = many.next_regrets(np.arange(3), np.full(3, 100), 16, training=100, seed=11)
+    assert not (later == many.regret(np.arange(3), 0, 16, runs=1, seed=11)).all()
 
 
 # The ways to search ----------------------------------------------------------------------------
@@ -410,9 +409,9 @@ def finished(way):
 @pytest.mark.parametrize("start", ["each-once", "prior-counts"])
 def test_the_exact_search_finds_the_best_of_all(five, start):
     begin = Start.read(start).resolve(TWO)
-    many = Batch.of(five.compile(), TWO, 30, begin, Crew(2))
-    whole, _, _ = many.evaluate(np.arange(many.count), points=[30])
-    way = finished(Exact(many, five.lengths, regret_objective(), None, top=10, seed=0))
+    many = ManyPrograms.of(five.compile(), TWO, 30, begin, Workers(2))
+    whole, _, _ = many.exact_regret(np.arange(many.count), points=[30])
+    way = finished(Exact(read_task(TWO, 30), many, five.lengths, top=10))
     found = way.found()
     best = np.sort(whole)[:10]
     assert np.allclose(np.sort(whole[found])[:10], best, rtol=1e-12)
@@ -423,21 +422,23 @@ def test_the_exact_search_finds_the_best_of_all(five, start):
 
 
 def test_halving_comes_close_to_the_best(five):
-    many = Batch.of(five.compile(), TWO, 30, Start.read("prior-counts").resolve(TWO), Crew(2))
-    whole, _, _ = many.evaluate(np.arange(many.count), points=[30])
-    way = finished(Halving(many, five.lengths, regret_objective(), None, top=10, seed=3))
+    many = ManyPrograms.of(
+        five.compile(), TWO, 30, Start.read("prior-counts").resolve(TWO), Workers(2)
+    )
+    whole, _, _ = many.exact_regret(np.arange(many.count), points=[30])
+    way = finished(Halving(read_task(TWO, 30, seed=3), many, five.lengths, top=10))
     assert whole[way.found()].min() == pytest.approx(whole.min(), rel=0.005)
     # The value of each that is left is its mean over all problems so far.
     left = way.now_left[:4]
-    regret = way.episodes.play(left, 0, way.now_problems)
+    regret = many.regret(left, 0, way.now_problems, **way.episodes)
     assert way.now_sums[:4] / way.now_problems == pytest.approx(regret.mean(axis=1))
 
 
 def test_a_short_ranking_by_halving_has_no_gaps(five):
     """Classes that play alike must not crowd out the next best."""
     begin = Start.read("prior-counts").resolve(TWO)
-    many = Batch.of(five.compile(), TWO, 15, begin, Crew(2))
-    whole, _, choices = many.evaluate(np.arange(many.count), points=[15], with_choices=True)
+    many = ManyPrograms.of(five.compile(), TWO, 15, begin, Workers(2))
+    whole, _, choices = many.exact_regret(np.arange(many.count), points=[15], with_choices=True)
     best = []
     for place in np.argsort(whole):
         if choices[place] not in {choices[item] for item in best}:
@@ -450,8 +451,8 @@ def test_a_short_ranking_by_halving_has_no_gaps(five):
 def test_ucb1_tuned_pulls_as_the_slow_version_does():
     formulas = [*SOME, "r + 2/n", "r + 1/(n + 1)", "s", "n"]
     many = batch(formulas, 10)
-    way = Ucb1Tuned(many, np.full(len(formulas), 3), regret_objective(), None, top=3, seed=5,
-                    pulls=3000)  # fmt: skip
+    lengths = np.full(len(formulas), 3)
+    way = Ucb1Tuned(read_task(TWO, 10, seed=5), many, lengths, top=3, pulls=3000)
     way._EPOCH = 37
     finished(way)
 
@@ -459,7 +460,9 @@ def test_ucb1_tuned_pulls_as_the_slow_version_does():
         arms = len(formulas)
         table = -np.concatenate(
             [
-                way.episodes.play_each(np.arange(12), np.full(12, begin), 100, Ucb1Tuned.TRAINING)
+                many.next_regrets(
+                    np.arange(12), np.full(12, begin), 100, training=way.TRAINING, seed=way.seed
+                )
                 for begin in range(0, 3000, 100)
             ],
             axis=1,
@@ -478,9 +481,9 @@ def test_a_search_goes_on_from_its_state(five, kind, monkeypatch):
     monkeypatch.setattr(Exact, "_CHUNK", 100)
 
     def make(threads):
-        many = Batch.of(five.compile(), TWO, 25, Start.read("each-once"), Crew(threads))
+        many = ManyPrograms.of(five.compile(), TWO, 25, Start.read("each-once"), Workers(threads))
         options = {"pulls": 500_000} if kind is Ucb1Tuned else {}
-        return kind(many, five.lengths, regret_objective(), None, top=5, seed=2, **options)
+        return kind(read_task(TWO, 25, seed=2), many, five.lengths, top=5, **options)
 
     whole = finished(make(2))
     part = make(1)

@@ -9,7 +9,7 @@ import pytest
 
 import metabandit as mb
 from metabandit.bayes.gittins import gittins_table
-from metabandit.engine.simulated import Simulation
+from metabandit.engine.simulated import Sampling, Simulation
 from metabandit.policies import CATALOGUE
 from metabandit.policies.power import power_tree, weight_names
 from tests import naive
@@ -27,10 +27,8 @@ PRIORS = {
 
 def simulated_regret(policy, prior, horizon, episodes, seed):
     """Regret after every play of every episode, as the kernel computes it, and the problems."""
-    plans = [(policy.name, policy.plan(prior, horizon))]
-    simulation = Simulation(
-        plans, prior, horizon, runs=1, seed=seed, checkpoints=range(1, horizon + 1), lanes=64
-    )
+    sampling = Sampling(seed=seed, checkpoints=tuple(range(1, horizon + 1)), lanes=64)
+    simulation = Simulation(prior, horizon, sampling, [policy.plan(prior, horizon)])
     problems = simulation.problems(0, episodes)
     gaps = problems.means.max(axis=1, keepdims=True) - problems.means
     regret = np.empty((horizon + 1, episodes))
@@ -40,7 +38,7 @@ def simulated_regret(policy, prior, horizon, episodes, seed):
 
 def naive_choice(policy, prior, horizon):
     """The twin's rule for a policy of the catalogue."""
-    if isinstance(policy, mb.IndexPolicy):
+    if isinstance(policy, mb.IndexPolicy) and len(policy.trees) == 1:
         return partial(naive.index_choice, tree=policy.bound)
     if policy.name == "gittins":
         means = list(zip(prior.alpha, prior.beta, strict=True))

@@ -23,7 +23,7 @@ def trees(numbers):
         choices = [
             st.builds(apply, st.just(name), st.tuples(*[smaller] * operator.arity))
             for name, operator in OPERATORS.items()
-            if operator.arity is not None
+            if operator.arity is not None and operator.own is None
         ]
         return st.one_of(choices)
 

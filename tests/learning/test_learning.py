@@ -2,23 +2,22 @@
 
 import json
 import math
-from functools import partial
 
 import numpy as np
 import pytest
 
 import metabandit as mb
-from metabandit.engine import exact
+from metabandit.engine.engine import Engine
 from metabandit.engine.objectives import read_objective
-from metabandit.engine.population import Population, play_population
-from metabandit.errors import IndexFault
+from metabandit.engine.simulated import Sampling
+from metabandit.engine.task import read_task
 from metabandit.kernels import posterior
 from metabandit.learning import judges, measure
 from metabandit.learning.optimizers import OPTIMIZERS
-from metabandit.learning.optimizers.base import Task, make_optimizer
+from metabandit.learning.optimizers.base import make_optimizer
 from metabandit.learning.spaces import make_space
 from metabandit.policies.power import feature, matters, power_tree, powers, weight_names
-from metabandit.workers import Crew
+from metabandit.workers import Workers
 from tests import naive
 from tests.language.test_text import listed
 
@@ -126,15 +125,13 @@ def test_expected_regret_given_the_plays(horizon, alpha, beta):
     shares = rng.dirichlet(np.full(arms, 0.5), episodes)
     plays = np.array([rng.multinomial(horizon, share) for share in shares]).T
     wins = rng.binomial(plays, rng.random((arms, episodes)))
-    cells = posterior.grid(horizon + max(np.add(alpha, beta)))
     found = np.empty(episodes)
     posterior.expected_regret(
         np.array(alpha, float),
         np.array(beta, float),
+        horizon,
         plays.astype(np.float32),
         wins.astype(np.float32),
-        cells,
-        posterior.room(arms, cells.shape[1]),
         found,
     )
     expected = [
@@ -145,15 +142,12 @@ def test_expected_regret_given_the_plays(horizon, alpha, beta):
 
 def test_expected_regret_has_the_mean_of_regret_and_less_noise():
     policies = [mb.policy("r + 1/n", start="prior-counts"), mb.policy("ucb1-tuned")]
-    plans = [(item, item.plan(TWO, 100)) for item in policies]
+    plans = [item.plan(TWO, 100) for item in policies]
     problems = 40_000
+    engine = Engine(TWO, 100, Workers(2))
     plain, expected = (
-        play_population(
-            partial(Population, TWO, 100, posterior=posterior),
-            plans,
-            [0, problems],
-            seed=3,
-            crew=Crew(2),
+        engine.simulated_regret(
+            plans, [0, problems], seed=3, sampling=Sampling(posterior=posterior)
         )
         for posterior in (False, True)
     )
@@ -248,7 +242,7 @@ def bowl(candidate):
 def test_the_eda_is_the_papers_algorithm(dimensions):
     """The same draws give the same Gaussians and the same best candidate as the naive twin."""
     center = np.zeros(dimensions)
-    optimizer = make_optimizer("eda", Task(center, 1.0, 11, False))
+    optimizer = make_optimizer("eda", center, 1.0, seed=11, noisy=False)
     history, (lowest, best) = naive.eda(bowl, center.tolist(), 15, 11)
     seen = []
     for mean, variance in history:
@@ -267,8 +261,9 @@ def test_the_eda_is_the_papers_algorithm(dimensions):
 @pytest.mark.parametrize("name", sorted(OPTIMIZERS))
 @pytest.mark.parametrize("noisy", [False, True])
 def test_every_optimizer_finds_the_bottom_of_a_bowl(name, noisy):
-    optimizer = make_optimizer(name, Task(np.array([0.5, 0.5, 1.5]), 1.0, 5, noisy))
-    again = make_optimizer(name, Task(np.array([0.5, 0.5, 1.5]), 1.0, 5, noisy))
+    optimizer, again = (
+        make_optimizer(name, np.array([0.5, 0.5, 1.5]), 1.0, seed=5, noisy=noisy) for _ in range(2)
+    )
     for _ in range(60):
         candidates = optimizer.ask()
         assert np.array_equal(candidates, again.ask()), "one seed, one result"
@@ -278,8 +273,8 @@ def test_every_optimizer_finds_the_bottom_of_a_bowl(name, noisy):
     assert optimizer.center == pytest.approx([0.0, 1.0, 2.0], abs=0.02)
 
 
-def test_cma_begins_anew_when_it_stands_still():
-    optimizer = make_optimizer("cma:population=6", Task(np.zeros(2), 1.0, 5, False))
+def test_cma_begins_again_when_it_stands_still():
+    optimizer = make_optimizer("cma:population=6", np.zeros(2), 1.0, seed=5, noisy=False)
     sizes = set()
     for _ in range(200):
         candidates = optimizer.ask()
@@ -313,13 +308,12 @@ def test_a_persons_own_optimizer():
         name = "walk"
         meaning = "the best of random steps"
 
-        def __init__(self, task, settings):
-            super().__init__(task, settings)
-            self.rng = np.random.default_rng(task.seed)
-            self.at = task.center
+        def begin(self):
+            self.rng = np.random.default_rng(self.seed)
+            self.at = self.initial
 
         def ask(self):
-            return self.at + self.task.deviation * self.rng.normal(size=(6, len(self.at)))
+            return self.at + self.deviation * self.rng.normal(size=(6, len(self.at)))
 
         def tell(self, candidates, values):
             self.at = candidates[np.argmin(values)]
@@ -362,15 +356,8 @@ def test_judges_agree_whether_exact_or_simulated(text):
     method = "exact" if objective.mean else "problems"
 
     def judge(prior, method):
-        return judges.Judge(
-            objective,
-            prior,
-            20,
-            reference=reference,
-            method=method,
-            seed=3,
-            crew=Crew(2),
-        )
+        task = read_task(prior, 20, objective=text, reference=reference, threads=2)
+        return judges.Judge(task, method, seed=3)
 
     exactly = judge(problems, method).judge(candidates, 0)
     assert exactly.noise == 0.0
@@ -386,27 +373,20 @@ def test_judges_agree_whether_exact_or_simulated(text):
 
 def test_exact_judges_are_evaluate():
     candidates = [mb.policy(item) for item in ("ucb1", "thompson", "optimal", "eps_n-greedy")]
-    for item in candidates:
-        item.prepare(TWO, 20, None)
-    plans = [(item, item.plan(TWO, 20)) for item in candidates]
+    plans = [item.plan(TWO, 20) for item in candidates]
+    engine = Engine(TWO, 20, Workers(2))
     expected = mb.evaluate(candidates, TWO, 20, method="exact")
     for simple, name in ((False, "mean_regret"), (True, "simple_regret")):
-        found = exact.evaluate_population(plans, TWO, 20, simple=simple, crew=Crew(2))
-        assert [float(item[0]) for item in found] == pytest.approx(
+        found = engine.exact_regret(plans, simple=simple)
+        assert found[:, 0].tolist() == pytest.approx(
             [getattr(item, name) for item in expected], abs=1e-12
         )
     broken = mb.policy("r + ln(r - 0.5)")
-    fault = exact.evaluate_population(
-        [(broken, broken.plan(TWO, 20))], TWO, 20, simple=False, crew=Crew(1)
-    )
-    assert isinstance(fault[0], IndexFault)
+    assert np.isinf(engine.exact_regret([broken.plan(TWO, 20)])).all()
 
 
 def test_more_problems_are_drawn_when_noise_hides_the_differences():
-    objective = read_objective("regret", reference=None)
-    judge = judges.Judge(
-        objective, TWO, 20, reference=None, method="simulated", seed=1, crew=Crew(1)
-    )
+    judge = judges.Judge(read_task(TWO, 20, threads=1), "simulated", seed=1)
     before = judge.problems
     clear = judges.Judgement(np.array([1.0, 2.0, 3.0, 4.0]), 0.01, before, 1, 0.0)
     judge.adapt(clear)
@@ -477,21 +457,13 @@ def test_the_papers_protocol():
     assert len(found.trace) == 12
     # The same problems with the same luck: the same candidate has the same value.
     space = make_space("ucb1", TWO, paper=True)
-    judge = judges.Judge(
-        read_objective("regret", reference=None),
-        TWO,
-        30,
-        reference=None,
-        method="simulated",
-        seed=8,
-        crew=Crew(1),
-        training=judges.Training(),
-    )
+    task = read_task(TWO, 30, threads=1)
+    judge = judges.Judge(task, "simulated", seed=8, training=judges.Training())
     candidate = space.policy(np.array([-0.77]))
     assert judge.judge([candidate], 0).values == judge.judge([candidate], 7).values
 
 
-def test_the_reported_regret_is_measured_anew():
+def test_the_reported_regret_is_measured_on_fresh_problems():
     found = mb.learn("ucb1", mb.Gaussian(arms=2), 20, generations=5)
     seeds = {found.comparison.seed}
     assert seeds.isdisjoint({record.get("seed") for record in found.trace})

@@ -71,7 +71,8 @@ def index_choice(play: Play, tree: Tree, tie: float = TIE) -> int:
 
 
 def uniform_choice(play: Play) -> int:
-    return below(noise_bits(play.key, play.step, 2), play.arms)
+    # A play at random: whether is drawn from stream 2, which arm from stream 3.
+    return below(noise_bits(play.key, play.step, 3), play.arms)
 
 
 def epsilon_greedy_choice(play: Play, c: float, d: float) -> int:

@@ -54,7 +54,7 @@ PLAYS = 10_000
 
 def twin_choice(policy, prior, horizon):
     """The twin's rule, with the player's idea of a tie."""
-    if isinstance(policy, mb.IndexPolicy):
+    if isinstance(policy, mb.IndexPolicy) and len(policy.trees) == 1:
         return partial(naive.index_choice, tree=policy.bound, tie=1e-9)
     if policy.name == "thompson" and not prior.family.in_unit_interval:
         return partial(naive.thompson_gaussian_choice, sigma=1.0)
@@ -634,8 +634,8 @@ def test_a_table_that_was_replaced_is_solved_anew(tmp_path):
     path.unlink()
     mb.OptimalPolicy(mb.Bernoulli(arms=2, alpha=9), 5).save(path)
     again = mb.load_player(saved)
-    assert again._rule.horizon == 20
-    assert again._rule.means == ((1.0, 1.0), (1.0, 1.0))
+    assert again._rule.decision.horizon == 20
+    assert again._rule.decision.means == ((1.0, 1.0), (1.0, 1.0))
 
 
 def reopened(tmp_path, policy, told, **arguments):

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import metabandit as mb
-from metabandit.language import names, parse
+from metabandit.decisions import ByEpochs
+from metabandit.language import names, parse, text
 from metabandit.policies import CATALOGUE
-from metabandit.policies.classic import epoch_levels
 
 PRIOR = mb.Bernoulli(arms=3)
 ENTRIES = list(CATALOGUE.values())
@@ -31,11 +31,13 @@ def test_catalogue_policies_are_made_from_their_names(entry):
     made = mb.policy(entry.name)
     assert made.name == str(made) == entry.name
     made.plan(mb.Bernoulli(arms=2), 10)
-    if entry.build is None:
-        tree = parse(entry.formula, parameters=tuple(item.name for item in entry.parameters))
-        assert set(names(tree)) == {item.name for item in entry.parameters}
+    if entry.is_index:
+        known = tuple(item.name for item in entry.parameters)
+        texts = [entry.formula, entry.rate, entry.needed]
+        trees = [parse(item, parameters=known) for item in texts if item is not None]
+        assert {name for tree in trees for name in names(tree)} == set(known)
         assert made.parameters == {item.name: item.default for item in entry.parameters}
-        assert made.tree == tree
+        assert made.trees == trees
         assert parse(made.formula) == made.bound
 
 
@@ -65,10 +67,11 @@ def test_given_parameters_reach_the_formula_and_the_kernel():
     assert mb.policy("ucb1:C=0.17").formula == "r + sqrt(0.17 * ln(t)/n)"
     assert mb.policy(" ucb-v : c = 2 , zeta = 0.5 ").parameters == {"c": 2.0, "zeta": 0.5}
     assert mb.policy("kl-ucb:c=-3").formula == "kl_upper(r, (ln(t) + -3 * ln(ln(t)))/n)"
-    assert mb.policy("eps_n-greedy:d=0.2,c=5").plan(PRIOR, 10).parameters.tolist() == [5.0, 0.2]
-    assert mb.policy("thompson:a=2,b=3").plan(PRIOR, 10).parameters.tolist() == [2.0, 3.0]
-    gaussian = mb.policy("thompson:sigma=4").plan(mb.Gaussian(arms=3), 10)
-    assert gaussian.parameters.tolist() == [4.0]
+    greedy = mb.policy("eps_n-greedy:d=0.2,c=5").plan(PRIOR, 10).decision
+    assert text(greedy.bound_rate) == "min(1, 5 * K/(0.2^2 * (t + 1)))"
+    assert mb.policy("thompson:a=2,b=3").plan(PRIOR, 10).decision.beta == (2.0, 3.0)
+    gaussian = mb.policy("thompson:sigma=4").plan(mb.Gaussian(arms=3), 10).decision
+    assert (gaussian.beta, gaussian.sigma) == (None, 4.0)
 
 
 @pytest.mark.parametrize(
@@ -216,7 +219,7 @@ def test_epoch_levels_against_the_definition(alpha, horizon):
     taus = [1]
     while taus[-1] <= 4 * horizon + 4:
         taus.append(math.ceil((1 + alpha) ** len(taus)))
-    levels = epoch_levels(alpha, horizon)
+    levels = ByEpochs(alpha).levels_up_to(horizon)
     # A level is a value of tau; all epochs with it but the last have length zero.
     epochs = Counter(taus)
     values = sorted(epochs)[: len(levels)]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sys
+import types
 from functools import partial
 from pathlib import Path
 
@@ -12,14 +14,23 @@ import numpy as np
 import pytest
 
 import metabandit as mb
-from metabandit.report import load_report, write_report
-from metabandit.report.content import Cell, Figure, Report, Section, Table, percent, significant
-from metabandit.report.drawing import COLOURS, INK, Dots, Line, check_picture, curves, dots, svg
+from metabandit import load_report, write_report
+from metabandit.report import registry
+from metabandit.report.content import (
+    Cell,
+    Figure,
+    Report,
+    ReportTable,
+    Section,
+    percent,
+    significant,
+)
+from metabandit.report.drawing import COLOURS, INK, Line, check_picture, curves, dots, svg
 from metabandit.report.maps import indices
 from metabandit.report.writing import as_markdown, latex, markdown
 from metabandit.studies.maes2012 import PARTS, SCALES, paper
 from metabandit.studies.maes2012.findings import Findings, judge
-from metabandit.studies.maes2012.plan import candidates, pieces
+from metabandit.studies.maes2012.plan import steps, studied_policies
 from metabandit.studies.maes2012.records import Records
 from metabandit.studies.maes2012.report import reproduction_report
 from tests.commands import call
@@ -48,8 +59,8 @@ def metabandit(*arguments, folder):
 # What is said of a figure -----------------------------------------------------------------------
 
 
-def candidate(name):
-    return next(item for item in candidates() if item.id == name)
+def studied(name):
+    return next(item for item in studied_policies() if item.id == name)
 
 
 @pytest.mark.parametrize(
@@ -69,9 +80,9 @@ def candidate(name):
     ],
 )
 def test_verdicts(name, family, horizon, factor, half, verdict):
-    item = candidate(name)
+    item = studied(name)
     theirs = item.paper.regret[family, horizon]
-    found, note = judge(item, family, horizon, factor * theirs, half, theirs, 10_000)
+    found, note = judge(item, family, horizon, factor * theirs, half, 10_000)
     assert found == verdict
     assert bool(note) == (verdict in ("known", "open"))
 
@@ -122,7 +133,7 @@ def test_figures_of_the_report_are_those_of_the_records(reproduction):
     found = records.result("test/printed/ucb1-tuned/bernoulli/100")
     assert values["UCB1-Tuned"] == found["regret"]
     findings = Findings(records)
-    item = candidate("ours/power-1/100")
+    item = studied("ours/power-1/100")
     above = records.result("exact/ours/power-1/100/100")["regret"]
     assert findings.above_floor(item, 100) == above / records.result("floor/free/100")["regret"] - 1
 
@@ -137,7 +148,7 @@ def test_the_docs_say_what_the_records_say(reproduction):
 
 # Text -------------------------------------------------------------------------------------------
 
-SMALL = Table(
+SMALL = ReportTable(
     "small",
     "A | table & more",
     ("policy", "100 %"),
@@ -188,7 +199,7 @@ def test_a_report_of_what_is_not_finished():
     whole = Records.read(RECORDS)
     some = Records(whole.scale, whole.seed)
     for name in list(whole)[:5]:
-        some.lines[name] = whole[name]
+        some[name] = whole[name]
     assert "none is complete yet (5 of" in dict(reproduction_report(some).facts)["parts"]
 
 
@@ -197,12 +208,12 @@ def test_a_report_of_each_part(part, tmp_path):
     """What was not done is left out, and nothing is empty."""
     whole = Records.read(RECORDS)
     some = Records(whole.scale, whole.seed)
-    for piece in pieces(part, SCALES[whole.scale], whole.seed):
-        some.lines[piece.id] = whole[piece.id]
+    for step in steps(part, SCALES[whole.scale], whole.seed):
+        some[step.id] = whole[step.id]
     report = reproduction_report(some)
     done = dict(report.facts)["parts"]
     assert part in done.split(" (")[0].split(", ")
-    assert f"({len(some):,} of {len(whole):,} pieces)" in done
+    assert f"({len(some):,} of {len(whole):,} steps)" in done
     for table in report.tables():
         assert table.rows
         assert any(cell.value is not None for row in table.rows for cell in row[1:]), table.id
@@ -247,7 +258,7 @@ def test_pictures_in_all_formats(reproduction, tmp_path):
 
 @pytest.mark.parametrize(("low", "high"), [(1.1, 1.3), (3.0, 40.0), (0.01, 900.0)])
 def test_logarithmic_axes_have_numbers(low, high):
-    rows = [Dots("a", "", [low]), Dots("b", "", [high])]
+    rows = [("a", "", [low]), ("b", "", [high])]
     text = svg(Figure("f", "F", "c", partial(dots, rows, ["T"], x="x", least=0.001)))
     assert "mathdefault" not in text
     labels = re.findall(r"<!-- ([\d.]+) % -->", text)
@@ -305,7 +316,7 @@ def test_the_page_stands_alone(page, reproduction):
 
 def test_what_is_written_is_escaped(tmp_path):
     nasty = "<script>alert(1)</script>"
-    table = Table("t", nasty, (nasty,), ((Cell(nasty, nasty, note='"' + nasty),),))
+    table = ReportTable("t", nasty, (nasty,), ((Cell(nasty, nasty, note='"' + nasty),),))
     lines = [Line(nasty + "$x_{$", [1, 2], [1, 2]), Line("_hidden", [1, 2], [2, 3])]
     figure = Figure("f", nasty, nasty, partial(curves, lines, x=nasty, y=nasty, title=nasty))
     section = Section("s", nasty, (nasty,), (table,), (figure,))
@@ -527,3 +538,26 @@ def test_figures_without_a_draw_are_no_part_of_the_text():
         "x", (), (), (Section("s", "S", (), (), (Figure("f", "F", "c", lambda: None),)),)
     )
     assert "F" not in as_markdown(report)
+
+
+def test_a_study_makes_the_report_of_its_own_records(tmp_path, monkeypatch):
+    """Reports know no study: it registers the format of its records, and formulas that it published."""
+    own = types.ModuleType("own_study")
+    own.read_report = lambda path: Report(f"my study of {path.name}")
+    own.published_formulas = lambda learned: (
+        "mine",
+        [{"formula": "r", "length": 1, "regret": 2.0}],
+    )
+    monkeypatch.setitem(sys.modules, "own_study", own)
+    monkeypatch.setattr(registry, "_MODULES", {})
+    path = tmp_path / "records.jsonl"
+    path.write_text('{"format": "my records"}\n{"id": 1}\n')
+    with pytest.raises(mb.InputError, match="neither JSON"):
+        load_report(path)
+    registry.register_study("my records", "own_study")
+    assert load_report(tmp_path).title == "my study of records.jsonl"
+    with pytest.raises(mb.InputError, match="a report of its own"):
+        load_report([path, path])
+    with pytest.raises(mb.InputError, match="neither JSON"):
+        load_report(RECORDS)
+    assert list(registry.published_formulas({})) == ["mine"]

@@ -1,4 +1,4 @@
-"""The paper's experiments as data, the pieces of work, and their records."""
+"""The paper's experiments as data, the steps of the work, and their records."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ import numpy as np
 import pytest
 
 import metabandit as mb
-from metabandit.studies.maes2012 import paper, plan, records, screening, work
-from metabandit.studies.maes2012.plan import PARTS, candidates, pieces
+from metabandit.studies.maes2012 import paper, records, screening, work
+from metabandit.studies.maes2012.plan import PARTS, SCALES, Scale, Step, steps, studied_policies
 from metabandit.studies.maes2012.records import Records
-from metabandit.studies.maes2012.reproduce import RECORDS, UNFINISHED, reproduce
-from metabandit.studies.maes2012.scales import SCALES, Scale
-from metabandit.workers import Crew
+from metabandit.studies.maes2012.run import RECORDS, UNFINISHED, reproduce
+from metabandit.workers import Workers
 
 TINY = Scale(
     generations=2,
@@ -39,8 +38,8 @@ def quietly(share, doing):
 
 
 @pytest.fixture
-def shop(tmp_path):
-    return work.Workshop(Records("tiny", 0), tmp_path, Crew(1), lambda message: None)
+def runner(tmp_path):
+    return work.Runner(Records("tiny", 0), tmp_path, Workers(1), lambda message: None)
 
 
 # The data ---------------------------------------------------------------------------------------
@@ -102,19 +101,19 @@ def test_rows_of_the_table_are_not_all_of_one_sample():
 
 
 @pytest.mark.parametrize("scale", SCALES.values(), ids=SCALES)
-def test_pieces_have_ids_and_come_after_what_they_need(scale):
-    everything = pieces("all", scale, 0)
-    ids = [piece.id for piece in everything]
+def test_steps_have_ids_and_come_after_what_they_need(scale):
+    everything = steps("all", scale, 0)
+    ids = [step.id for step in everything]
     assert len(set(ids)) == len(ids)
     for part in PARTS:
         done = set()
-        for piece in pieces(part, scale, 0):
-            assert set(piece.needs) <= done, piece.id
-            assert json.loads(json.dumps(piece.settings)) == piece.settings
-            done.add(piece.id)
+        for step in steps(part, scale, 0):
+            assert set(step.needs) <= done, step.id
+            assert json.loads(json.dumps(step.settings)) == step.settings
+            done.add(step.id)
         assert done <= set(ids)
-    tested = {piece.id for piece in everything if piece.kind == "test"}
-    for item in candidates():
+    tested = {step.id for step in everything if step.kind == "test"}
+    for item in studied_policies():
         for family in paper.FAMILIES:
             assert f"test/{item.id}/{family}/100" in tested
 
@@ -125,10 +124,10 @@ def test_the_papers_scale_is_the_papers():
     assert (scale.problems, scale.runs, scale.protocol) == (10_000, 100, "paper")
 
 
-# How pieces are done ----------------------------------------------------------------------------
+# How steps are done ----------------------------------------------------------------------------
 
 
-def test_a_test_is_an_evaluation_with_wins(shop):
+def test_a_test_is_an_evaluation_with_wins(runner):
     settings = {
         "policy": {"text": "ucb1:C=0.17"},
         "prior": "bernoulli",
@@ -137,7 +136,7 @@ def test_a_test_is_an_evaluation_with_wins(shop):
         "runs": 10,
         "seed": 3,
     }
-    found, seconds = shop.do(plan.Piece("x", "test", settings, frozenset()), quietly)
+    found, seconds = runner.do(Step("test/x", settings), quietly)
     pair = mb.evaluate(
         ["ucb1:C=0.17", "ucb1-tuned"], mb.Bernoulli(arms=2), 20, episodes=5000, runs=10, seed=3
     )
@@ -146,16 +145,16 @@ def test_a_test_is_an_evaluation_with_wins(shop):
     assert found["wins_common_luck"] == pair.share_of_wins(0, 1)
     theirs = pair[1].problem_regret
     assert found["wins"] == np.mean(
-        pair[0].problem_regret < shop.reference(settings, other_luck=True)
+        pair[0].problem_regret < runner.reference(settings, common=False)
     )
-    # With luck of its own the rival does about as well, but not the same on each problem.
+    # With rewards of its own the rival does about as well, but not the same on each problem.
     assert found["wins"] != found["wins_common_luck"]
-    other = shop.reference(settings, other_luck=True)
+    other = runner.reference(settings, common=False)
     assert abs(other.mean() - theirs.mean()) < 5 * (other - theirs).std() / np.sqrt(500)
     assert seconds > 0.0
 
 
-def test_gaussian_regret_is_counted_both_ways(shop):
+def test_gaussian_regret_is_counted_both_ways(runner):
     settings = {
         "policy": {"text": "ucb1-tuned"},
         "prior": paper.PRIORS["gaussian"],
@@ -164,7 +163,7 @@ def test_gaussian_regret_is_counted_both_ways(shop):
         "runs": 4,
         "seed": 5,
     }
-    found, _ = shop.do(plan.Piece("x", "test", settings, frozenset()), quietly)
+    found, _ = runner.do(Step("test/x", settings), quietly)
     for key, regret in (("regret", "parent"), ("true_regret", "true")):
         known = mb.evaluate(
             "ucb1-tuned", mb.TruncatedGaussian(regret=regret), 30, episodes=1200, runs=4, seed=5
@@ -187,28 +186,28 @@ def test_recounting_needs_the_plays():
         mb.recount(mb.evaluate("ucb1", mb.Bernoulli(arms=2), 10), mb.Bernoulli(arms=2))
 
 
-def test_luck_and_plays_are_those_of_a_simulation():
+def test_reward_seeds_and_plays_are_those_of_a_simulation():
     prior = mb.Bernoulli(arms=2)
     assert mb.evaluate("ucb1", prior, 10, keep_plays=True).method == "monte-carlo"
-    assert mb.evaluate("ucb1", prior, 10, luck=3).method == "monte-carlo"
-    with pytest.raises(mb.InputError, match="luck and keep_plays"):
-        mb.evaluate("ucb1", prior, 10, luck=3, method="exact")
+    assert mb.evaluate("ucb1", prior, 10, reward_seed=3).method == "monte-carlo"
+    with pytest.raises(mb.InputError, match="reward_seed and keep_plays"):
+        mb.evaluate("ucb1", prior, 10, reward_seed=3, method="exact")
 
 
-def test_other_luck_on_the_same_problems():
+def test_other_rewards_on_the_same_problems():
     options = {"episodes": 2000, "runs": 1000, "seed": 4, "keep_plays": True}
     prior = mb.Bernoulli(arms=2)
-    one, two = (mb.evaluate("ucb1", prior, 50, luck=luck, **options) for luck in (None, 9))
-    same = mb.evaluate("ucb1", prior, 50, luck=4, **options)
+    one, two = (mb.evaluate("ucb1", prior, 50, reward_seed=seed, **options) for seed in (None, 9))
+    same = mb.evaluate("ucb1", prior, 50, reward_seed=4, **options)
     assert one[0].mean_regret == same[0].mean_regret != two[0].mean_regret
     # Two problems, each played a thousand times: the same problems have nearly the same regret.
     assert two[0].problem_regret == pytest.approx(one[0].problem_regret, rel=0.15)
-    with pytest.raises(mb.InputError, match="luck must be at least 0"):
-        mb.evaluate("ucb1", prior, 50, luck=-1, episodes=10)
+    with pytest.raises(mb.InputError, match="the seed of the rewards must be at least 0"):
+        mb.evaluate("ucb1", prior, 50, reward_seed=-1, episodes=10)
 
 
 @pytest.mark.parametrize("horizon", [12, 1000])
-def test_classes_that_are_better_are_counted_one_by_one(shop, horizon, monkeypatch):
+def test_classes_that_are_better_are_counted_one_by_one(runner, horizon, monkeypatch):
     settings = {
         "length": 4,
         "horizon": horizon,
@@ -219,14 +218,14 @@ def test_classes_that_are_better_are_counted_one_by_one(shop, horizon, monkeypat
     }
     # Sure enough that nothing is left out by chance.
     monkeypatch.setattr(screening, "_SURE", 6.0)
-    found, _ = shop.do(plan.Piece("x", "better", settings, frozenset()), quietly)
+    found, _ = runner.do(Step("better/x", settings), quietly)
     options = {"method": "exact"} if horizon == 12 else {"episodes": 256, "seed": 1}
     assert found["method"] == ("exact" if horizon == 12 else "monte-carlo")
     prior = mb.Bernoulli(arms=2)
     known = mb.evaluate(["ucb1", "moss"], prior, horizon, floor=False, **options)
     level = known.ranking()[0].mean_regret
     regrets = []
-    for tree in shop.classes(4).trees:
+    for tree in runner.classes(4).trees:
         made = mb.IndexPolicy(tree, start="each-once")
         try:
             regrets.append(mb.evaluate(made, prior, horizon, floor=False, **options)[0].mean_regret)
@@ -237,7 +236,7 @@ def test_classes_that_are_better_are_counted_one_by_one(shop, horizon, monkeypat
     assert 0 < found["strategies"] <= found["classes"]
 
 
-def test_learning_curves_end_with_what_was_learned(shop):
+def test_learning_curves_end_with_what_was_learned(runner):
     learn = {
         "space": "power-1",
         "horizon": 20,
@@ -247,9 +246,9 @@ def test_learning_curves_end_with_what_was_learned(shop):
         "improvements": True,
         "seed": 2,
     }
-    found, seconds = shop.do(plan.Piece("learn/power-1/20", "learn", learn, frozenset()), quietly)
-    assert not list(shop.folder.iterdir())
-    shop.records.lines["learn/power-1/20"] = {"result": found, "seconds": seconds}
+    found, seconds = runner.do(Step("learn/power-1/20", learn), quietly)
+    assert not list(runner.folder.iterdir())
+    runner.records["learn/power-1/20"] = {"result": found, "seconds": seconds}
     look = {
         "of": "learn/power-1/20",
         "space": "power-1",
@@ -257,13 +256,13 @@ def test_learning_curves_end_with_what_was_learned(shop):
         "episodes": 100,
         "seed": 3,
     }
-    curve, _ = shop.do(plan.Piece("curve/20", "curve", look, frozenset()), quietly)
+    curve, _ = runner.do(Step("curve/20", look), quietly)
     points = curve["points"]
     assert [point["training"] for point in points] == sorted(
         (point["training"] for point in points), reverse=True
     )
     assert points[-1]["training"] == min(found["best"])
-    made = shop.policy({"of": "learn/power-1/20"})
+    made = runner.policy({"of": "learn/power-1/20"})
     exact = mb.evaluate(made, mb.Bernoulli(arms=2), 20, method="exact")[0].mean_regret
     assert points[-1]["testing"] == pytest.approx(exact, rel=1e-12)
 
@@ -283,8 +282,8 @@ def test_nothing_is_done_twice(tmp_path, monkeypatch):
     monkeypatch.setitem(SCALES, "tiny", TINY)
     first = reproduce("curves", scale="tiny", out=tmp_path, seed=3)
     before = (tmp_path / RECORDS).read_bytes()
-    assert {piece.id for piece in pieces("curves", TINY, 3)} == set(first)
-    monkeypatch.setattr(work.Workshop, "do", None)
+    assert {step.id for step in steps("curves", TINY, 3)} == set(first)
+    monkeypatch.setattr(work.Runner, "do", None)
     again = reproduce("curves", scale="tiny", out=tmp_path, seed=3)
     assert dict(again) == dict(first)
     assert (tmp_path / RECORDS).read_bytes() == before
@@ -338,7 +337,7 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path):
     assert [item.name for item in tmp_path.iterdir()] == ["report.html"]
 
 
-def test_a_half_done_piece_that_cannot_be_gone_on_with_begins_anew(tmp_path, monkeypatch):
+def test_a_half_done_step_that_cannot_go_on_starts_from_scratch(tmp_path, monkeypatch):
     monkeypatch.setitem(SCALES, "tiny", TINY)
     whole = reproduce("curves", scale="tiny", out=tmp_path / "whole")
     half = tmp_path / "half" / UNFINISHED
@@ -353,7 +352,7 @@ def test_a_half_done_piece_that_cannot_be_gone_on_with_begins_anew(tmp_path, mon
 
 
 @pytest.mark.parametrize("kind", ["learn", "search"])
-def test_a_person_can_stop_a_piece_and_go_on(kind, shop, monkeypatch):
+def test_a_person_can_stop_a_step_and_go_on(kind, runner, monkeypatch):
     settings = {
         "learn": {
             "space": "ucb1",
@@ -376,8 +375,8 @@ def test_a_person_can_stop_a_piece_and_go_on(kind, shop, monkeypatch):
             "seed": 2,
         },
     }[kind]
-    piece = plan.Piece("x/y", kind, settings, frozenset())
-    whole, _ = shop.do(piece, quietly)
+    step = Step(f"{kind}/y", settings)
+    whole, _ = runner.do(step, quietly)
     calls = 0
 
     def stop(share, doing):
@@ -387,14 +386,14 @@ def test_a_person_can_stop_a_piece_and_go_on(kind, shop, monkeypatch):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        shop.do(piece, stop)
-    assert list(shop.folder.iterdir())
-    again, _ = shop.do(piece, quietly)
-    assert not list(shop.folder.iterdir())
+        runner.do(step, stop)
+    assert list(runner.folder.iterdir())
+    again, _ = runner.do(step, quietly)
+    assert not list(runner.folder.iterdir())
     assert again == whole
     # What was found can be played, refined numbers and all.
-    shop.records.lines["x/y"] = {"result": again}
-    shop.policy({"of": "x/y"}).check(mb.Bernoulli(arms=2), 20)
+    runner.records[step.id] = {"result": again}
+    runner.policy({"of": step.id}).check(mb.Bernoulli(arms=2), 20)
 
 
 def test_plans_do_not_depend_on_the_machine(tmp_path):
@@ -409,11 +408,11 @@ def test_plans_do_not_depend_on_the_machine(tmp_path):
         "refine": 0,
         "seed": 2,
     }
-    piece = plan.Piece("x", "search", settings, frozenset())
+    step = Step("search/x", settings)
     found = []
     for threads in (1, 2, 5):
-        shop = work.Workshop(Records("tiny", 0), tmp_path, Crew(threads), lambda message: None)
-        found.append(shop.do(piece, quietly)[0])
+        runner = work.Runner(Records("tiny", 0), tmp_path, Workers(threads), lambda message: None)
+        found.append(runner.do(step, quietly)[0])
     assert found[0] == found[1] == found[2]
 
 
@@ -439,7 +438,7 @@ def test_half_a_line_is_dropped(tmp_path):
     held.add(line("c", {}))
     held.close()
     assert list(Records.read(path)) == ["a", "c"]
-    assert records.is_reproduction(json.loads(path.read_bytes().splitlines()[0]))
+    assert json.loads(path.read_bytes().splitlines()[0])["format"] == records.FORMAT
 
 
 @pytest.mark.parametrize(
@@ -460,7 +459,7 @@ def test_what_cannot_be_reproduced_is_refused(options, message, tmp_path):
 
 @pytest.mark.slow
 def test_a_killed_run_goes_on_to_the_same_records(tmp_path):
-    """The real command, killed in the middle of two pieces."""
+    """The real command, killed in the middle of two steps."""
     command = [sys.executable, "-m", "metabandit", "reproduce", "curves", "--scale", "quick"]
     whole = subprocess.run([*command, "--out", "whole"], cwd=tmp_path, capture_output=True)
     assert whole.returncode == 0, whole.stderr

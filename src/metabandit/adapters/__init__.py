@@ -1,1 +1,1 @@
-"""Other libraries' interfaces: a file for each library, which needs it only if it is imported."""
+"""Interfaces to other libraries: one file per library, which needs it only if it is imported."""

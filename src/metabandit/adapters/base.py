@@ -1,43 +1,45 @@
-"""A player behind an interface where arms come and go, and where not every pull is rewarded.
+"""What adapters share: a player whose arms come and go, and an import that may be missing.
 
-Other libraries name the arms with each pull, tell rewards of arms that were never pulled, replay logs
-in which most pulls come to nothing, and copy or pickle a policy in the middle of play.
+Other libraries name the arms with each pull, give rewards of arms that were never pulled, replay logs
+in which most pulls get no reward, and copy or pickle a policy in the middle of play.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from ..errors import InputError
 from ..play import ArmName, Player
 from ..play.players import restore_player
 from ..policies import Policy, policy
 
 
-@dataclass(frozen=True)
-class Terms:
-    """What a player is made with, as for `Policy.player`."""
-
-    policy: str | Policy
-    seed: int
-    horizon: int | None
-    rewards: Any
-    prior: Any
-
-    def player(self, arms: Iterable[ArmName]) -> Player:
-        return policy(self.policy).player(
-            arms, seed=self.seed, horizon=self.horizon, rewards=self.rewards, prior=self.prior
-        )
+@contextmanager
+def needs(library: str) -> Iterator[None]:
+    """Import a library in this block: if it is missing, the error says how to install it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != library:
+            raise
+        raise InputError(
+            f"{library} is not installed: pip install 'metabandit[{library}]'"
+        ) from None
 
 
-class Seat:
-    """A player that is made when the arms are known; rewards that come before wait for it."""
+class LatePlayer:
+    """A player that is made when its arms are known; earlier rewards wait for it.
 
-    def __init__(self, terms: Terms) -> None:
-        self.terms = terms
+    `settings` are the keyword arguments of `Policy.player`.
+    """
+
+    def __init__(self, policy: str | Policy, **settings: Any) -> None:
         self.player: Player | None = None
+        self._policy = policy
+        self._settings = settings
         self._offered: tuple[ArmName, ...] = ()
         self._rewarded: set[ArmName] = set()
         # Offered arms that never had a reward, and how many of their pulls are open.
@@ -45,10 +47,10 @@ class Seat:
         self._early: list[tuple[ArmName, float]] = []
 
     def pull(self, arms: Iterable[ArmName]) -> ArmName:
-        """The arm to play, of those that are offered."""
+        """Return the arm to play, of those that are offered."""
         player = self.offer(arms)
         if self._waiting and all(self._waiting.values()):
-            # In a log that is replayed these rewards never come: the arms must come round again.
+            # In a replayed log these rewards never come: the arms must get another turn.
             for arm in list(self._waiting):
                 self._cancel(arm)
         arm = player.select()
@@ -57,10 +59,10 @@ class Seat:
         return arm
 
     def offer(self, arms: Iterable[ArmName]) -> Player:
-        """The player with these arms and no others to select."""
+        """Return the player with exactly these arms to select from."""
         offered = tuple(arms)
         if self.player is None:
-            player = self.terms.player(offered)
+            player = policy(self._policy).player(offered, **self._settings)
             for _, reward in self._early:
                 player.rewards.check(reward)
             early, self._early = self._early, []
@@ -84,12 +86,12 @@ class Seat:
         return self.player
 
     def check(self, reward: float) -> None:
-        """Refuse a reward that the policy is not for, if that is known already."""
+        """Refuse a reward that does not suit the policy, if that is known already."""
         if self.player is not None:
             self.player.rewards.check(reward)
 
     def update(self, arm: ArmName, reward: float) -> None:
-        """Count a reward, of any arm."""
+        """Count a reward of any arm."""
         if self.player is None:
             self._early.append((arm, reward))
             return
@@ -101,10 +103,17 @@ class Seat:
         self.player.update(arm, reward)
         if new:
             self.player.retire(arm)
-        self.note([arm])
+        self._note([arm])
 
-    def note(self, arms: Iterable[ArmName]) -> None:
-        """These arms have had rewards."""
+    def update_many(
+        self, arms: Iterable[ArmName], results: Iterable[tuple[ArmName, float]]
+    ) -> None:
+        """Offer the arms, and count rewards of theirs: all of them, or none if one is refused."""
+        results = list(results)
+        self.offer(arms).update_many(results)
+        self._note(arm for arm, _ in results)
+
+    def _note(self, arms: Iterable[ArmName]) -> None:
         for arm in arms:
             self._rewarded.add(arm)
             self._waiting.pop(arm, None)
@@ -116,7 +125,7 @@ class Seat:
         self._waiting[arm] = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        # A player holds a lock and compiled text; what it needs to go on is plain data.
+        # A player holds a lock and compiled code; what it needs to go on is plain data.
         state = dict(self.__dict__)
         state["player"] = None if self.player is None else json.dumps(self.player.to_dict())
         return state

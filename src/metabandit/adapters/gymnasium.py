@@ -1,4 +1,4 @@
-"""Problems of a prior as a Gymnasium environment, and our policies as players of environments.
+"""Problems of a prior as a Gymnasium environment, and our policies as players of any environment.
 
 Importing this registers `metabandit/Bandit-v0`, so that
 `gymnasium.make("metabandit.adapters.gymnasium:metabandit/Bandit-v0")` needs no import at all.
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.rewards import Luck
+from ..engine.rewards import EpisodeRewards
 from ..errors import InputError
 from ..policies import Policy
 from ..policies import policy as read_policy
@@ -21,7 +21,7 @@ from ..priors import Prior, check_prior
 from ..priors import prior as read_prior
 from ..priors.families import Array
 from ..settings import check_horizon, check_seed, check_whole
-from .missing import needs
+from .base import needs
 
 with needs("gymnasium"):
     import gymnasium
@@ -31,16 +31,22 @@ ID = "metabandit/Bandit-v0"
 
 
 class BanditEnv(gymnasium.Env):
-    """Each episode is a problem drawn from a prior; it ends after `horizon` plays.
+    """An environment whose episodes are problems drawn from a prior and end after `horizon` plays.
 
-    prior: a `Prior`, or its text, for which `arms` says how many arms there are
-    action: the arm
-    observation: "plays" and "means" of each arm's rewards so far (an arm that was never played has the
-        mean 0, or the smallest reward if that is greater), and the share of plays that are "left"
-    info: the true "means" of the arms; after a play its "regret", and the "total_regret" so far
+    An action is an arm. An observation has the "plays" and "means" of each arm's rewards so far (an arm
+    that was never played has mean 0, or the smallest reward if that is greater), and the share of plays
+    that are "left". The info has the true "means" of the arms and, after a play, its "regret" and the
+    "total_regret" so far.
 
-    `reset(seed=...)` fixes the problems and the luck: copies of an environment pay the same for the
-    same pull of an arm, whatever was played between.
+    `reset(seed=...)` fixes the problems and the rewards: copies of an environment pay the same for the
+    same pull of an arm, whatever was played in between.
+
+    Parameters
+    ----------
+    prior
+        A `Prior`, or its text, with the number of `arms`.
+    horizon
+        The number of plays per episode.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 (Gymnasium's own)
@@ -68,15 +74,15 @@ class BanditEnv(gymnasium.Env):
             }
         )
         self._unplayed = max(low, 0.0) if high >= 0.0 else low
-        self._luck: Luck | None = None
+        self._rewards: EpisodeRewards | None = None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         super().reset(seed=seed)
         parameters = np.asarray(self.prior.draw(self.np_random, 1), dtype=np.float64)
-        luck = int(self.np_random.integers(2**63))
-        self._luck = Luck(self.prior.family, parameters[0], luck)
+        seed = int(self.np_random.integers(2**63))
+        self._rewards = EpisodeRewards(self.prior.family, parameters[0], seed)
         self._means = np.asarray(self.prior.regret_means(parameters)[0], dtype=np.float64)
         self._plays = np.zeros(self.prior.arms)
         self._sums = np.zeros(self.prior.arms)
@@ -85,12 +91,12 @@ class BanditEnv(gymnasium.Env):
         return self._observation(), {"means": self._means.copy()}
 
     def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
-        if self._luck is None or self._made >= self.horizon:
+        if self._rewards is None or self._made >= self.horizon:
             raise InputError("there is no episode to play; call reset first")
         if not self.action_space.contains(action):
             raise InputError(f"an action is an arm from 0 to {self.prior.arms - 1}, not {action!r}")
         arm = operator.index(action)
-        reward = self._luck.reward(arm, int(self._plays[arm]))
+        reward = self._rewards.reward(arm, int(self._plays[arm]))
         self._plays[arm] += 1
         self._sums[arm] += reward
         self._made += 1
@@ -112,16 +118,16 @@ class BanditEnv(gymnasium.Env):
 
 
 def _outward(bound: float, direction: float) -> float:
-    """The bound in float32, rounded away from the interval."""
+    """Round a bound to float32, away from the interval."""
     near = np.float32(bound)
     inside = near > bound if direction < 0.0 else near < bound
     return float(np.nextafter(near, np.float32(direction)) if inside else near)
 
 
 def register() -> None:
-    """Make the environment known as `metabandit/Bandit-v0`; importing this file does it.
+    """Register the environment as `metabandit/Bandit-v0`; importing this file does it.
 
-    Two Bernoulli arms and 100 plays, unless `gymnasium.make` is told otherwise.
+    It has two Bernoulli arms and 100 plays, unless `gymnasium.make` is told otherwise.
     """
     if ID not in gymnasium.registry:
         gymnasium.register(
@@ -136,10 +142,7 @@ register()
 
 @dataclass(frozen=True, eq=False)
 class EnvPlay:
-    """What a policy got in each episode of an environment.
-
-    regrets: where the environment tells it, else None
-    """
+    """The rewards of a policy in each episode of an environment, and its regrets if they are known."""
 
     policy: str
     rewards: Array = field(repr=False)
@@ -178,10 +181,18 @@ def play_env(
     prior: str | Prior | None = None,
     rewards: object = None,
 ) -> EnvPlay:
-    """Let a policy play an environment whose actions are arms, a new player for each episode.
+    """Let a policy play an environment whose actions are arms, with a new player per episode.
 
-    env: any with a Discrete action space; a `BanditEnv` also tells its horizon and its prior
-    horizon, prior, rewards: as for `Policy.player`
+    Parameters
+    ----------
+    policy
+        A name of the catalogue, an expression, or a policy such as `metabandit.load` returns.
+    env
+        An environment with a Discrete action space; a `BanditEnv` also gives its horizon and prior.
+    episodes, seed
+        How many episodes to play, and the seed of environment and player.
+    horizon, prior, rewards
+        As for `Policy.player`.
     """
     if not isinstance(env.action_space, Discrete):
         raise InputError(f"the actions must be arms, a Discrete space; not {env.action_space}")

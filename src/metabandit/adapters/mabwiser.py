@@ -1,14 +1,14 @@
-"""Our policies with the interface of MABWiser, which need not be installed for it.
+"""Our policies with MABWiser's interface (MABWiser need not be installed), and its bandits with ours.
 
 Two things differ: `predict` may be called before `fit`, and an arm that was removed and comes back
-still has the rewards that it had. There is no `warm_start`: rewards of one arm are no rewards of
-another.
+still has its rewards. There is no `warm_start`: rewards of one arm say nothing about another.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,36 +17,41 @@ from ..errors import InputError
 from ..play import ArmName, read_arms
 from ..policies import Policy, policy
 from ..priors import Prior
-from .base import Seat, Terms
-from .missing import needs
+from .base import LatePlayer, needs
 
 
 def _column(given: Any, what: str) -> list[Any]:
-    """A list, an array or a pandas series, as a list."""
+    """Return a list, an array or a pandas series as a list."""
     if isinstance(given, list):
         return given
     if not hasattr(given, "tolist") or getattr(given, "ndim", 1) != 1:
         raise InputError(
             f"{what} are a list, a NumPy array or a pandas Series, not {type(given).__name__}"
         )
-    values: list[Any] = given.tolist()
-    return values
+    return list(given.tolist())
 
 
 class MetaMAB:
-    """A policy of metabandit that is used as MABWiser's MAB is.
+    """A policy of metabandit with the interface of MABWiser's MAB.
 
-    arms: their names, texts or whole numbers
-    learning_policy: a name of the catalogue, an expression, or a policy such as `metabandit.load` gives
-    horizon, rewards, prior: as for `Policy.player`
+    Parameters
+    ----------
+    arms
+        The names of the arms: texts or whole numbers.
+    learning_policy
+        A name of the catalogue, an expression, or a policy such as `metabandit.load` returns.
+    seed, horizon, rewards, prior
+        As for `Policy.player`.
 
+    Examples
+    --------
     >>> mab = MetaMAB(["one", "two"], "ucb1:C=0.17")
     >>> mab.fit(["one", "one", "two"], [1, 0, 1])
     >>> mab.predict()
     'two'
     """
 
-    # What MABWiser's simulator asks of a bandit.
+    # What MABWiser's simulator reads of a bandit.
     is_contextual = False
     n_jobs = 1
     backend = None
@@ -64,64 +69,58 @@ class MetaMAB:
         self.arms: list[ArmName] = list(read_arms(arms))
         self.learning_policy = policy(learning_policy)
         self.seed = seed
-        self._terms = Terms(learning_policy, seed, horizon, rewards, prior)
-        self._seat = Seat(self._terms)
-        self._seat.offer(self.arms)
-
-    # MABWiser's methods ----------------------------------------------------------------------
+        self._new_player = partial(
+            LatePlayer, learning_policy, seed=seed, horizon=horizon, rewards=rewards, prior=prior
+        )
+        self._player = self._new_player()
+        self._player.offer(self.arms)
 
     def fit(self, decisions: Any, rewards: Any, contexts: None = None) -> None:
         """Forget all rewards, and count these."""
-        pairs = self._pairs(decisions, rewards, contexts)
-        seat = Seat(self._terms)
-        seat.offer(self.arms).update_many(pairs)
-        self._seat = seat
-        seat.note(pair[0] for pair in pairs)
+        player = self._new_player()
+        player.update_many(self.arms, self._results(decisions, rewards, contexts))
+        self._player = player
 
     def partial_fit(self, decisions: Any, rewards: Any, contexts: None = None) -> None:
         """Count more rewards: all of them, or none if one is refused."""
-        pairs = self._pairs(decisions, rewards, contexts)
-        self._seat.offer(self.arms).update_many(pairs)
-        self._seat.note(pair[0] for pair in pairs)
+        self._player.update_many(self.arms, self._results(decisions, rewards, contexts))
 
     def predict(self, contexts: Any = None) -> Any:
-        """The arm to play; a list of arms for several contexts, which are not looked at."""
+        """Return the arm to play; for several contexts, which are ignored, a list of arms."""
         if contexts is None or len(contexts) == 1:
-            return self._seat.pull(self.arms)
-        return [self._seat.pull(self.arms) for _ in range(len(contexts))]
+            return self._player.pull(self.arms)
+        return [self._player.pull(self.arms) for _ in range(len(contexts))]
 
     def predict_expectations(self, contexts: Any = None) -> Any:
-        """What the policy compares, for each arm: the arm with the largest is played.
+        """Return what the policy compares, per arm: it plays the arm with the largest value.
 
-        An arm that must be played first has infinity; policies that compare nothing, as those that
-        play at random, have the mean rewards.
+        An arm that must be played first has infinity. Policies that compare nothing, such as those that
+        play at random, give the mean rewards.
         """
         if contexts is None or len(contexts) == 1:
             return self.arm_to_expectation
         return [self.arm_to_expectation for _ in range(len(contexts))]
 
     def add_arm(self, arm: ArmName, binarizer: None = None) -> None:
-        """One more arm to play."""
+        """Add an arm."""
         if binarizer is not None:
-            raise InputError("there is no binarizer here; give rewards as they shall count")
+            raise InputError("there is no binarizer here; give the rewards that should count")
         if arm in self.arms:
             raise InputError(f"the arm {arm!r} is there already")
-        self._seat.offer([*self.arms, arm])
+        self._player.offer([*self.arms, arm])
         self.arms.append(arm)
 
     def remove_arm(self, arm: ArmName) -> None:
-        """Play this arm no more."""
+        """Stop playing an arm."""
         if arm not in self.arms:
             raise InputError(f"there is no arm {arm!r}; the arms are {self.arms}")
-        self._seat.offer([other for other in self.arms if other != arm])
+        self._player.offer([other for other in self.arms if other != arm])
         self.arms.remove(arm)
 
     @property
     def cold_arms(self) -> list[ArmName]:
-        """The arms that have had no reward."""
+        """The arms that have no rewards."""
         return [view.arm for view in self._views() if not view.rewarded]
-
-    # For its simulator -----------------------------------------------------------------------
 
     @property
     def arm_to_expectation(self) -> dict[ArmName, float]:
@@ -138,12 +137,12 @@ class MetaMAB:
     def __repr__(self) -> str:
         return f"MetaMAB({self.arms}, {self.learning_policy.name!r})"
 
-    # What it is made of ----------------------------------------------------------------------
-
     def _views(self) -> list[Any]:
-        return [view for view in self._seat.offer(self.arms).indices() if not view.retired]
+        return [view for view in self._player.offer(self.arms).indices() if not view.retired]
 
-    def _pairs(self, decisions: Any, rewards: Any, contexts: object) -> list[tuple[ArmName, float]]:
+    def _results(
+        self, decisions: Any, rewards: Any, contexts: object
+    ) -> list[tuple[ArmName, float]]:
         if contexts is not None:
             raise InputError("these policies know no contexts; leave them out")
         arms, values = _column(decisions, "decisions"), _column(rewards, "rewards")
@@ -153,16 +152,16 @@ class MetaMAB:
 
 
 def register() -> None:
-    """Let `mabwiser.simulator.Simulator` take a MetaMAB for a bandit of its own."""
+    """Let `mabwiser.simulator.Simulator` accept a MetaMAB as one of its own bandits."""
     with needs("mabwiser"):
         from mabwiser.base_mab import BaseMAB
     BaseMAB.register(MetaMAB)
 
 
 class MABContestant:
-    """A context-free MAB of MABWiser as `metabandit.evaluate_external` plays it.
+    """A context-free MAB of MABWiser, for `metabandit.evaluate_external`.
 
-    MABWiser expects past decisions to begin with: each arm is played once before it is asked.
+    MABWiser needs past decisions to begin with: each arm is played once before it is asked.
 
         evaluate_external(
             lambda episode: MABContestant(

@@ -1,9 +1,10 @@
-"""Our policies as river's, and river's policies on our problems."""
+"""Our policies with river's interface, and river's policies on our problems."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from inspect import signature
 from typing import Any
 
@@ -13,8 +14,7 @@ from ..play import ArmName
 from ..policies import Policy
 from ..policies import policy as read_policy
 from ..priors import Prior
-from .base import Seat, Terms
-from .missing import needs
+from .base import LatePlayer, needs
 
 with needs("river"):
     from river import bandit, stats
@@ -23,21 +23,21 @@ with needs("river"):
 class RiverPolicy(bandit.base.Policy):
     """A policy of metabandit as a bandit policy of river.
 
-    Arms that appear in `pull` are added, those that are no longer offered are left alone until they
-    come back. A pull without a reward, as in `bandit.evaluate_offline`, counts for nothing.
+    Arms that appear in `pull` are added; arms that are no longer offered rest until they come back. A
+    pull without a reward, as in `bandit.evaluate_offline`, does not count.
 
     Parameters
     ----------
     policy
-        A name of the catalogue, an expression, or a policy such as `metabandit.load` gives.
+        A name of the catalogue, an expression, or a policy such as `metabandit.load` returns.
     seed
         Random number generator seed for reproducibility.
     horizon
-        How many plays there are, for policies that read it; a learned policy has its own.
+        The number of plays, for policies that read it; a learned policy has its own.
     rewards
-        `"binary"` for 0 and 1 or a range such as (0, 1); others are refused.
+        `"binary"` for 0 and 1, or a range such as (0, 1); other rewards are refused.
     prior
-        What is known of the arms, for policies that need it.
+        What is known about the arms, for policies that need it.
     reward_obj
         What `ranking` and the printed table show; the policy itself uses the rewards.
     reward_scaler
@@ -64,15 +64,17 @@ class RiverPolicy(bandit.base.Policy):
         self.horizon = horizon
         self.rewards = rewards
         self.prior = prior
-        # River's custom: no seed is another sequence of choices each time.
+        # As usual in river, no seed means another sequence of choices each time.
         chosen = random.SystemRandom().getrandbits(63) if seed is None else seed
-        self._seat = Seat(Terms(policy, chosen, horizon, rewards, prior))
+        self._player = LatePlayer(
+            policy, seed=chosen, horizon=horizon, rewards=rewards, prior=prior
+        )
 
     def _pull(self, arm_ids: Sequence[ArmName]) -> ArmName:
-        return self._seat.pull(arm_ids)
+        return self._player.pull(arm_ids)
 
     def update(self, arm_id: ArmName, *reward_args: Any, **reward_kwargs: Any) -> None:
-        """Count the reward of an arm: one number.
+        """Count a reward, one number.
 
         Parameters
         ----------
@@ -88,11 +90,11 @@ class RiverPolicy(bandit.base.Policy):
         reward = reward_args[0]
         if self.reward_scaler is None:
             # Before river counts it, so that a reward that is refused changes nothing.
-            self._seat.check(reward)
+            self._player.check(reward)
         super().update(arm_id, reward)
         if self.reward_scaler is not None:
             reward = self.reward_scaler.func(reward)
-        self._seat.update(arm_id, reward)
+        self._player.update(arm_id, reward)
 
     def __repr__(self) -> str:
         # River's table cannot be printed before the first reward.
@@ -109,7 +111,7 @@ class RiverPolicy(bandit.base.Policy):
 
 
 class _Contestant:
-    """A river policy as `evaluate_external` wants it."""
+    """A river policy, for `evaluate_external`."""
 
     def __init__(self, policy: Any, arms: int) -> None:
         self.policy = policy
@@ -122,8 +124,14 @@ class _Contestant:
         self.policy.update(arm, reward)
 
 
+def _make(policy: Any, episode: Episode) -> Contestant:
+    """Clone a river policy for an episode."""
+    seeded = {"seed": episode.seed} if hasattr(policy, "seed") else None
+    return _Contestant(policy.clone(seeded), episode.arms)
+
+
 def _name(given: Any) -> str:
-    """The class and what was set, but for the seed; river prints a policy as a table of its arms."""
+    """Return the class and its settings but the seed; river prints a policy as a table of its arms."""
     defaults = {key: item.default for key, item in signature(type(given)).parameters.items()}
     values = {key: getattr(given, key, None) for key in defaults if key != "seed"}
     shown = []
@@ -137,7 +145,7 @@ def _name(given: Any) -> str:
 
 
 def _read_policies(given: Any) -> tuple[dict[str, Any], list[str | Policy]]:
-    """River's policies by name, and those of ours."""
+    """Return river's policies by name, and ours."""
     if isinstance(given, Mapping):
         named = list(given.items())
     elif isinstance(given, (str, Policy, bandit.base.Policy)) or not isinstance(given, Sequence):
@@ -178,24 +186,19 @@ def evaluate_river(
     seed: int = 0,
     floor: bool | None = None,
 ) -> Comparison:
-    """The regret of river's policies on the problems and with the luck of `metabandit.evaluate`.
+    """Return the regret of river's policies on the problems and rewards of `metabandit.evaluate`.
 
-    policies: one of river's, a list, or a dict by name. A list may hold policies of ours, too: they
-        play the same episodes in the simulator and come last
-    episodes, seed, floor: as in `metabandit.evaluate`. A policy plays each episode as a clone of itself
-        with a seed of the episode's own
+    Parameters
+    ----------
+    policies
+        A policy of river, a list, or a dict by name. A list may also hold our policies: they play the
+        same episodes in the simulator and come last.
+    prior, horizon, episodes, seed, floor
+        As in `metabandit.evaluate`. A policy plays each episode as a clone with the episode's seed.
     """
     theirs, ours = _read_policies(policies)
-
-    def maker(item: Any) -> Any:
-        def make(episode: Episode) -> Contestant:
-            seeded = {"seed": episode.seed} if hasattr(item, "seed") else None
-            return _Contestant(item.clone(seeded), episode.arms)
-
-        return make
-
     return evaluate_external(
-        {name: maker(item) for name, item in theirs.items()},
+        {name: partial(_make, item) for name, item in theirs.items()},
         prior,
         horizon,
         beside=ours,

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ..bayes.optimum import has_optimum, optimum_seconds
-from ..engine import Comparison, exact, simulated
+from ..bayes.optimum import has_optimum
+from ..engine import Comparison, costs, exact, simulated
 from ..engine.results import EXACT
-from ..engine.task import check_effort, make_aim, silent, stream
+from ..engine.task import read_task, silent, stream
 from ..errors import InputError
 from ..learning import Generation, learn
 from ..learning.judges import EXACTLY, judging_method
@@ -22,8 +22,8 @@ from ..policies import IndexPolicy, Policy, Start, policy
 from ..policies.file import Measured, PolicyFile, check_target
 from ..policies.start import default_start
 from ..priors import Bernoulli, Prior, Table
-from .classics import TOO_SLOW, playable, reward_slowness
-from .comparing import Desk, Tell, compare, compare_nearby, is_exact
+from .classics import TOO_SLOW, playable
+from .comparing import Request, Tell, compare, compare_nearby, is_exact
 from .neighbours import Neighbour, has_neighbours
 from .readable import find_readable
 from .result import CLASSIC, FORMULA, LEARNED, REFERENCE, Advice, Candidate, Gain, gain
@@ -55,61 +55,72 @@ def advise(
 ) -> Advice:
     """What is worth using on problems of a prior: a classic, a readable formula or a learned policy.
 
-    seed: one seed, one result, whatever the number of threads
-    effort: 2 lets searches and comparisons take twice as long, 0.5 half as long
-    out: the policy file to write if what is recommended was searched for; force: overwrite what is there
-    progress: called with the share that is done and what is going on; announce: called with messages
+    Parameters
+    ----------
+    prior : Prior
+        What problems are like.
+    horizon : int
+        Plays per episode.
+    seed : int
+        One seed, one result, whatever the number of threads.
+    effort : float
+        2 lets searches and comparisons take twice as long, 0.5 half as long.
+    threads : int, optional
+        All cores by default.
+    out : path, optional
+        The policy file to write if what is recommended was searched for.
+    force : bool
+        Overwrite what is there.
+    progress, announce : callable, optional
+        Called with the share that is done and what is going on, and with messages.
 
+    Returns
+    -------
+    Advice
+
+    Examples
+    --------
     >>> import metabandit as mb
     >>> advice = mb.advise(mb.Bernoulli(arms=2), horizon=10, effort=0.01)
     >>> advice.recommended.role
     'formula'
     """
-    aim = make_aim(
-        prior,
-        horizon,
-        objective="regret",
-        reference=None,
-        seed=seed,
-        threads=threads,
-        executor=None,
-    )
-    effort = check_effort(effort)
+    task = read_task(prior, horizon, seed=seed, effort=effort, threads=threads)
     target = None if out is None else check_target(out, force=force)
     if target is None and force:
         raise InputError("--force overwrites a policy file: give --out, or leave it out")
-    begin = Start.read(default_start(prior)).resolve(prior)
-    policy("r", start=begin).check(prior, aim.horizon)
-    desk = Desk(aim, effort, begin, progress or (lambda share, doing: None), announce or silent)
-    simulated = not is_exact(prior, aim.horizon)
-    classics, references, skipped = playable(prior, aim.horizon, simulated=simulated)
-    _announce_compilation(desk)
+    task = replace(task, start=Start.read(default_start(prior)).resolve(prior))
+    policy("r", start=task.start).check(prior, task.horizon)
+    request = Request(task, progress or (lambda share, doing: None), announce or silent)
+    simulated = not is_exact(prior, task.horizon)
+    classics, references, skipped = playable(prior, task.horizon, simulated=simulated)
+    _announce_compilation(request)
 
-    readable = find_readable(aim, begin, effort=effort, progress=desk.part("formula"))
+    readable = find_readable(task, request.part("formula"))
     candidates = [
         Candidate(FORMULA, readable.file.policy.policy(readable.formula), readable.file),
-        _learned(desk),
+        _learned(request),
         *(Candidate(CLASSIC, item) for item in classics),
         *(Candidate(REFERENCE, item) for item in references),
     ]
     comparison, faults = compare(
-        [item.policy for item in candidates], Neighbour("", prior, aim.horizon), desk,
-        share=1.0, stream_number=7, floor=_quick_floor(prior, aim.horizon),
-        tell=desk.part("ranking"),
+        [item.policy for item in candidates], Neighbour("", prior, task.horizon), request,
+        share=1.0, stream_number=7, floor=_quick_floor(prior, task.horizon),
+        tell=request.part("ranking"),
     )  # fmt: skip
     kept = [item for item in candidates if item.policy.name not in dict(faults)]
     kept = [_measured(item, comparison, place) for place, item in enumerate(kept)]
-    scenarios = compare_nearby(desk, kept, comparison)
+    scenarios = compare_nearby(request, kept, comparison)
     advice = Advice(
         candidates=tuple(kept),
         comparison=comparison,
-        best_reward=aim.horizon * _expected_best(prior, comparison),
+        best_reward=task.horizon * _expected_best(prior, comparison),
         scenarios=scenarios,
         skipped=(*skipped, *faults),
-        seed=aim.seed,
-        effort=effort,
+        seed=task.seed,
+        effort=task.effort,
     )
-    advice = replace(advice, notes=tuple(_notes(advice, prior, desk)))
+    advice = replace(advice, notes=tuple(_notes(advice, prior, request)))
     if target is not None and advice.recommended.file is not None:
         try:
             advice.recommended.file.write(target)
@@ -120,12 +131,12 @@ def advise(
     return advice
 
 
-def _slow_note(slow: Policy, advice: Advice, desk: Desk) -> str:
+def _slow_note(slow: Policy, advice: Advice, request: Request) -> str:
     """A classic that is too slow for the ranking, on fewer problems: is it better than the best there?"""
     chosen, rival = (advice.candidates[at].policy for at in (advice.choice, advice.classic))
-    where = Neighbour("", desk.aim.prior, desk.aim.horizon)
+    where = Neighbour("", request.task.prior, request.task.horizon)
     found, faults = compare(
-        [slow, rival, chosen] if chosen is not rival else [slow, rival], where, desk,
+        [slow, rival, chosen] if chosen is not rival else [slow, rival], where, request,
         share=1.0, stream_number=7, floor=False, tell=lambda share, doing: None,
     )  # fmt: skip
     text = f"{slow.name} is slow, so it was played on {found.episodes:,} episodes only: "
@@ -143,20 +154,20 @@ def _versus(over: Gain) -> str:
     return f"{100.0 * abs(over.share):.0f} % {'less' if over.share > 0.0 else 'more'} regret than"
 
 
-def _start_note(advice: Advice, desk: Desk) -> Iterator[str]:
+def _start_note(advice: Advice, request: Request) -> Iterator[str]:
     """How much of the gain is due to the start: classics play each arm once, as they are defined."""
     chosen, rival = (advice.candidates[at].policy for at in (advice.choice, advice.classic))
-    if desk.begin.each_once or chosen is rival or not isinstance(rival, IndexPolicy):
+    if request.task.start.each_once or chosen is rival or not isinstance(rival, IndexPolicy):
         return
     begun = IndexPolicy(
         rival.tree,
         parameters=rival.parameters,
-        start=desk.begin,
+        start=request.task.start,
         name=f"{rival.name} from pseudo-observations",
     )
-    where = Neighbour("", desk.aim.prior, desk.aim.horizon)
+    where = Neighbour("", request.task.prior, request.task.horizon)
     found, faults = compare(
-        [chosen, rival, begun], where, desk,
+        [chosen, rival, begun], where, request,
         share=1.0, stream_number=7, floor=False, tell=lambda share, doing: None,
     )  # fmt: skip
     if faults:
@@ -172,7 +183,7 @@ def _start_note(advice: Advice, desk: Desk) -> Iterator[str]:
     )
 
 
-def _notes(advice: Advice, prior: Prior, desk: Desk) -> Iterator[str]:
+def _notes(advice: Advice, prior: Prior, request: Request) -> Iterator[str]:
     """What else should be known."""
     for place, item in enumerate(advice.candidates):
         apart = advice.comparison.difference(advice.choice, place)
@@ -184,8 +195,8 @@ def _notes(advice: Advice, prior: Prior, desk: Desk) -> Iterator[str]:
             )
     for name, why in advice.skipped:
         if why.startswith(TOO_SLOW):
-            yield _slow_note(policy(name), advice, desk)
-    yield from _start_note(advice, desk)
+            yield _slow_note(policy(name), advice, request)
+    yield from _start_note(advice, request)
     if isinstance(prior, Table):
         yield (
             f"The problems are the {len(prior.means)} rows of the table, for the searches and for the comparison: "
@@ -199,29 +210,28 @@ def _notes(advice: Advice, prior: Prior, desk: Desk) -> Iterator[str]:
 
 
 def _quick_floor(prior: Prior, horizon: int) -> bool:
-    return has_optimum(prior) and optimum_seconds(prior, horizon) <= _FLOOR_SECONDS
+    return has_optimum(prior) and costs.optimum_seconds(prior, horizon) <= _FLOOR_SECONDS
 
 
-def _announce_compilation(desk: Desk) -> None:
-    if is_exact(desk.aim.prior, desk.aim.horizon):
-        exact.announce_compilation(desk.aim.prior.arms, desk.announce)
-    simulated.announce_compilation(desk.announce)
-    size = desk.aim.horizon * desk.aim.prior.arms * reward_slowness(desk.aim.prior)
+def _announce_compilation(request: Request) -> None:
+    if is_exact(request.task.prior, request.task.horizon):
+        exact.announce_compilation(request.task.prior.arms, request.announce)
+    simulated.announce_compilation(request.announce)
+    size = (
+        request.task.horizon * request.task.prior.arms * costs.reward_slowness(request.task.prior)
+    )
     if (seconds := _LEAST_WORK * size / _SPEED) > _PATIENCE:
-        desk.announce(f"so many plays take longer: about {seconds / 60.0:.0f} minutes ...")
+        request.announce(f"so many plays take longer: about {seconds / 60.0:.0f} minutes ...")
 
 
-def _learned(desk: Desk) -> Candidate:
+def _learned(request: Request) -> Candidate:
     """Power-1, learned with a small part of what `learn` spends."""
-    aim, tell = desk.aim, desk.part("learning")
-    work = aim.horizon * aim.prior.arms * reward_slowness(aim.prior)
-    effort = _EFFORT * desk.effort
-    if (
-        judging_method(policy("r", start=desk.begin), aim.prior, aim.horizon, aim.objective)
-        == EXACTLY
-    ):
-        seconds = _LEARNING_CANDIDATES * exact.cost(aim.prior, aim.horizon)
-        effort = desk.effort * min(1.0, _EXACT_LEARNING / seconds)
+    task, tell = request.task, request.part("learning")
+    work = task.horizon * task.prior.arms * costs.reward_slowness(task.prior)
+    effort = _EFFORT * request.task.effort
+    if judging_method(policy("r", start=task.start), task) == EXACTLY:
+        seconds = _LEARNING_CANDIDATES * costs.exact_seconds(task.prior, task.horizon)
+        effort = request.task.effort * min(1.0, _EXACT_LEARNING / seconds)
     fitting = _LEARNING_WORK * effort / (_GENERATION * _GENERATIONS * work)
 
     def told(generation: Generation) -> None:
@@ -229,13 +239,13 @@ def _learned(desk: Desk) -> Candidate:
 
     learned = learn(
         "power-1",
-        aim.prior,
-        aim.horizon,
-        start=desk.begin,
-        seed=stream(aim.seed, 8),
+        task.prior,
+        task.horizon,
+        start=request.task.start,
+        seed=stream(task.seed, 8),
         effort=effort,
         episodes=int(min(3000, max(200, fitting))),
-        threads=aim.crew.threads,
+        threads=task.workers.threads,
         measured=False,
         progress=told,
     )

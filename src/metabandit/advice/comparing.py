@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..engine import Comparison, evaluate, exact
+from ..engine import Comparison, costs, evaluate, exact, states
 from ..engine.results import EXACT
-from ..engine.task import Aim, stream
+from ..engine.task import Task, stream
 from ..errors import IndexFault, InputError
-from ..policies import Policy, Start
+from ..policies import Policy
 from ..priors import Prior
-from .classics import reward_slowness, slowness
 from .neighbours import Neighbour, neighbours
 from .result import Candidate, Scenario, best_classic
 
@@ -31,12 +30,10 @@ Tell = Callable[[float, str], None]
 
 
 @dataclass(frozen=True)
-class Desk:
-    """What all parts of an advice need: the problems, how hard to work, and whom to tell."""
+class Request:
+    """What advice is asked for, and whom to tell how far it is."""
 
-    aim: Aim
-    effort: float
-    begin: Start
+    task: Task
     tell: Tell
     announce: Callable[[str], None]
 
@@ -52,13 +49,13 @@ def is_exact(prior: Prior, horizon: int) -> bool:
     """Whether regret is computed exactly; with three arms Thompson sampling cannot be."""
     if prior.arms > 2 or exact.obstacle(prior, [], horizon) is not None:
         return False
-    return exact.cost(prior, horizon) <= _EXACT_SECONDS
+    return costs.exact_seconds(prior, horizon) <= _EXACT_SECONDS
 
 
 def compare(
     policies: Sequence[Policy],
     where: Neighbour,
-    desk: Desk,
+    request: Request,
     *,
     share: float,
     stream_number: int,
@@ -66,10 +63,10 @@ def compare(
     tell: Tell,
 ) -> tuple[Comparison, list[tuple[str, str]]]:
     """All policies on the same fresh problems, and those whose index failed there."""
-    size = where.horizon * where.prior.arms * reward_slowness(where.prior)
+    size = where.horizon * where.prior.arms * costs.reward_slowness(where.prior)
     # Fewer for all where one is slow: it came from an exact comparison, which minds less.
-    size *= max(1.0, max(map(slowness, policies)) / _SLOW)
-    episodes = int(share * desk.effort * _WORK / size)
+    size *= max(1.0, max(map(costs.slowness, policies)) / _SLOW)
+    episodes = int(share * request.task.effort * _WORK / size)
     episodes = min(_MOST_EPISODES, max(_LEAST_EPISODES, episodes))
     options: dict[str, Any] = {"method": "monte-carlo", "episodes": episodes}
     if is_exact(where.prior, where.horizon):
@@ -82,8 +79,8 @@ def compare(
                 left,
                 where.prior,
                 where.horizon,
-                seed=stream(desk.aim.seed, stream_number),
-                threads=desk.aim.crew.threads,
+                seed=stream(request.task.seed, stream_number),
+                threads=request.task.workers.threads,
                 floor=floor,
                 progress=lambda done, total: tell(done / total, "comparing on fresh problems"),
                 **options,
@@ -98,7 +95,7 @@ def compare(
 
 
 def compare_nearby(
-    desk: Desk, candidates: Sequence[Candidate], comparison: Comparison
+    request: Request, candidates: Sequence[Candidate], comparison: Comparison
 ) -> tuple[Scenario, ...]:
     """The policies that matter, on neighbouring problems."""
     classic = best_classic(candidates, comparison)
@@ -107,14 +104,14 @@ def compare_nearby(
         for place, item in enumerate(candidates)
         if item.file is not None or place == classic or item.policy.name == "thompson"
     ]
-    near = neighbours(desk.aim.prior, desk.aim.horizon, seed=stream(desk.aim.seed, 9))
-    tell = desk.part("neighbours")
+    near = neighbours(request.task.prior, request.task.horizon, seed=stream(request.task.seed, 9))
+    tell = request.part("neighbours")
     found = []
     for number, where in enumerate(near):
         tell(number / len(near), where.label)
         places = [place for place in matter if _can_play(candidates[place].policy, where)]
         result, faults = compare(
-            [candidates[place].policy for place in places], where, desk,
+            [candidates[place].policy for place in places], where, request,
             share=_NEIGHBOUR, stream_number=10 + number, floor=False, tell=lambda share, doing: None,
         )  # fmt: skip
         failed = dict(faults)
@@ -127,7 +124,7 @@ def _can_play(item: Policy, where: Neighbour) -> bool:
     try:
         item.check(where.prior, where.horizon)
         if is_exact(where.prior, where.horizon):
-            return not isinstance(item.plan(where.prior, where.horizon).by_counts, str)
+            return states.obstacle(item.plan(where.prior, where.horizon), where.prior.arms) is None
     except InputError:
         return False
     return True

@@ -1,28 +1,29 @@
 """A formula that a person can read: the best of a few shapes with round numbers in them.
 
 Shapes that were good on all kinds of problems, each with a grid of numbers, play the same problems with the
-same luck; the worse half goes, and those that are left play twice as many. Exactly, in one round, where that
+same rewards; the worse half goes, and those that are left play twice as many. Exactly, in one round, where that
 is quick.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
+import numpy.typing as npt
 
-from ..engine import exact
-from ..engine.task import Aim, stream, versions
+from ..engine import costs
+from ..engine.task import Task, stream, versions
 from ..errors import InputError
 from ..language import length
 from ..learning.judges import EXACTLY, SIMULATED, Judge, judging_method
-from ..policies import IndexPolicy, Start
+from ..policies import IndexPolicy
 from ..policies.file import Expression, Origin, PolicyFile, StartSpec, rewards_of
 from ..priors import Prior
+from ..priors.families import Array
 from ..settings import write_number
-from .classics import reward_slowness
 
 _BONUS = (0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
 _FACTOR = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5)
@@ -87,45 +88,20 @@ def reward_scale(prior: Prior, seed: int) -> float:
     return float(power * min((1.0, 2.0, 5.0, 10.0), key=lambda step: abs(step - spread / power)))
 
 
-def find_readable(
-    aim: Aim,
-    begin: Start,
-    *,
-    effort: float,
-    progress: Callable[[float, str], None],
-) -> Readable:
-    """The best formula for a prior and a horizon; `begin` is how it starts."""
-    prior, horizon = aim.prior, aim.horizon
-    scale = reward_scale(prior, aim.seed)
+def find_readable(task: Task, progress: Callable[[float, str], None]) -> Readable:
+    """The best formula for a task, which begins as task.start says."""
+    prior, horizon = task.prior, task.horizon
+    scale = reward_scale(prior, task.seed)
     policies = [
-        IndexPolicy(text, start=begin) for text in shapes(scale, unit=prior.family.in_unit_interval)
+        IndexPolicy(text, start=task.start)
+        for text in shapes(scale, unit=prior.family.in_unit_interval)
     ]
-    method = judging_method(policies[0], prior, horizon, aim.objective)
-    if method == EXACTLY and exact.cost(prior, horizon) * len(policies) > _SECONDS * effort:
+    method = judging_method(policies[0], task)
+    seconds = costs.exact_seconds(prior, horizon) * len(policies)
+    if method == EXACTLY and seconds > _SECONDS * task.effort:
         method = SIMULATED
-    judge = Judge(
-        aim.objective,
-        prior,
-        horizon,
-        reference=None,
-        method=method,
-        seed=stream(aim.seed, 6),
-        crew=aim.crew,
-    )
     rounds = 1 if method != SIMULATED else int(np.ceil(np.log2(len(policies) / _LAST))) + 1
-    share = _WORK * effort / (rounds * len(policies) * horizon * prior.arms)
-    share /= reward_slowness(prior)
-    first = max(_LEAST_PROBLEMS, int(share))
-    sums, problems = np.zeros(len(policies)), 0
-    left = np.arange(len(policies))
-    for number in range(rounds):
-        progress(number / rounds, f"{len(left)} formulas, round {number + 1} of {rounds}")
-        judge.problems = first << number
-        sums[left] += judge.problems * judge.judge([policies[i] for i in left], number).values
-        problems += judge.problems
-        order = left[np.argsort(sums[left], kind="stable")]
-        left = order if number == rounds - 1 else order[: max(_LAST, len(order) // 2)]
-    values = sums / problems
+    left, values = _halve(task, policies, method, rounds, progress)
     if not np.isfinite(values[left[0]]):
         raise InputError(
             f"no formula can be played on problems of {prior}: their indices are not finite numbers "
@@ -133,20 +109,46 @@ def find_readable(
         )
     alike = [i for i in left.tolist() if values[i] <= values[left[0]] * _SAME]
     best = policies[min(alike, key=lambda i: length(policies[i].tree))]
-    content = Expression(expression=best.name, parameters={}, start=StartSpec.of(begin))
+    content = Expression(expression=best.name, parameters={}, start=StartSpec.of(task.start))
     origin = Origin(
         space="readable formulas",
         prior=str(prior),
         arms=prior.arms,
         horizon=horizon,
         **rewards_of(prior),
-        objective=aim.objective.name,
+        objective=task.objective.name,
         protocol="advise",
         optimizer="exhaustive" if method == EXACTLY else "halving",
-        seed=aim.seed,
+        seed=task.seed,
         stopped="finished",
         generations=rounds,
         evaluations=len(policies),
         versions=versions(),
     )
     return Readable(best.name, PolicyFile(policy=content, learned=origin), len(policies))
+
+
+def _halve(
+    task: Task,
+    policies: Sequence[IndexPolicy],
+    method: str,
+    rounds: int,
+    progress: Callable[[float, str], None],
+) -> tuple[npt.NDArray[np.int64], Array]:
+    """The formulas that are left in the end, best first, and the mean regret of all."""
+    judge = Judge(task, method, seed=stream(task.seed, 6))
+    plays = rounds * len(policies) * task.horizon * task.prior.arms
+    share = _WORK * task.effort / plays / costs.reward_slowness(task.prior)
+    first = max(_LEAST_PROBLEMS, int(share))
+    sums, problems = np.zeros(len(policies)), 0
+    left = np.arange(len(policies))
+    for number in range(rounds):
+        progress(number / rounds, f"{len(left)} formulas, round {number + 1} of {rounds}")
+        judge.problems = first << number
+        sums[left] += (
+            judge.problems * judge.judge([policies[i] for i in left.tolist()], number).values
+        )
+        problems += judge.problems
+        order = left[np.argsort(sums[left], kind="stable")]
+        left = order if number == rounds - 1 else order[: max(_LAST, len(order) // 2)]
+    return left, sums / problems

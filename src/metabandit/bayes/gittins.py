@@ -1,4 +1,13 @@
-"""The finite-horizon Gittins index: a strong reference where the optimum is out of reach."""
+"""The finite-horizon Gittins index: a strong reference where the optimum is out of reach.
+
+An arm with a Beta(a, b) mean that was played n times with s successes, p = (a + s)/(a + b + n), is
+played on or given up for good, at a price c per play, with m plays left:
+
+    G_0 = 0,   G_m(n, s; c) = max(0, p - c + p G_{m-1}(n + 1, s + 1; c) + (1 - p) G_{m-1}(n + 1, s; c)).
+
+Its index is the break-even price: the least c with G_m(n, s; c) = 0. All m and (n, s) are solved at
+once for a grid of prices (kernels/gittins.py), and G, which falls with c, is interpolated.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +17,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from ..errors import InputError
 from ..memory import check_memory
-from ..play import Setting
-from ..play.rules import ByTable, Rule
-from ..policies.base import ByCounts, Plan, Policy, Progress, decide_by
 from ..priors import Bernoulli, BetaRewards, Prior
 from ..priors.families import Array
+from .induction import Progress
 
 # Prices between which an index is interpolated; they are taken in groups.
 _PRICES = 1024
@@ -48,65 +54,16 @@ def gittins_table(
     return table
 
 
-def _means(prior: Prior) -> list[tuple[float, float]]:
+def means_of(prior: Prior) -> list[tuple[float, float]]:
     """The Beta distribution of each arm's mean: the prior's, else uniform."""
     if isinstance(prior, (Bernoulli, BetaRewards)):
         return list(zip(prior.alpha, prior.beta, strict=True))
     return [(1.0, 1.0)] * prior.arms
 
 
-class Gittins(Policy):
-    """Play the arm with the largest finite-horizon Gittins index, ties at random.
-
-    The means' Beta distributions are those of the prior, uniform if it says none. For two arms
-    and more this is no optimum: the index is optimal against a known arm, not against others.
-    """
-
-    reads_prior = True
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self._tables: dict[tuple[int, float, float], Array] = {}
-
-    def check(self, prior: Prior, horizon: int) -> None:
-        if not prior.family.in_unit_interval:
-            raise InputError(
-                f"{self.name} is for rewards in [0, 1]; those of {prior.family.name} lie between "
-                f"{prior.family.support[0]:g} and {prior.family.support[1]:g}"
-            )
-        # Tables, and what is computed at once by every thread.
-        needed = 3 * 8 * math.comb(horizon + 2, 3) * len(set(_means(prior)))
-        needed += 8 * (_GROUP + 1) * math.comb(horizon + 2, 2) * (os.cpu_count() or 1)
-        check_memory(needed, f"the Gittins index for {horizon} plays", "choose a shorter horizon")
-
-    def prepare(self, prior: Prior, horizon: int, progress: Progress | None) -> None:
-        self.check(prior, horizon)
-        for pair in set(_means(prior)):
-            if (horizon, *pair) not in self._tables:
-                self._tables[(horizon, *pair)] = gittins_table(horizon, *pair, progress=progress)
-
-    def rule(self, setting: Setting) -> Rule:
-        horizon = setting.need_horizon(self.name)
-        prior = setting.prior or Bernoulli(max(len(setting.arms), 2))
-        if not setting.rewards.in_unit_interval:
-            raise InputError(f"{self.name} is for rewards in [0, 1]; give rewards=(0, 1)")
-        self.prepare(prior, horizon, None)
-        means = dict(zip(setting.arms, _means(prior), strict=False))
-        kinds = set(means.values())
-        tables = {pair: self._tables[(horizon, *pair)] for pair in kinds}
-        return ByTable(horizon, means, kinds.pop() if len(kinds) == 1 else None, tables)
-
-    def plan(self, prior: Prior, horizon: int) -> Plan:
-        self.prepare(prior, horizon, None)
-        pairs = _means(prior)
-        kinds = list(dict.fromkeys(pairs))
-        table = np.stack([self._tables[(horizon, *pair)] for pair in kinds])
-        which = np.array([kinds.index(pair) for pair in pairs])
-        begins = prior.arms + which * table.shape[1]
-        return Plan(
-            False,
-            np.zeros((3, prior.arms)),
-            decide=decide_by("by_table"),
-            parameters=np.concatenate([begins.astype(np.float64), table.ravel()]),
-            by_counts=ByCounts(table=table, which=which),
-        )
+def check_gittins_memory(prior: Prior, horizon: int) -> None:
+    """Refuse tables that do not fit in memory."""
+    # Tables, and what is computed at once by every thread.
+    needed = 3 * 8 * math.comb(horizon + 2, 3) * len(set(means_of(prior)))
+    needed += 8 * (_GROUP + 1) * math.comb(horizon + 2, 2) * (os.cpu_count() or 1)
+    check_memory(needed, f"the Gittins index for {horizon} plays", "choose a shorter horizon")

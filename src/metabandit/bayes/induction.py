@@ -1,22 +1,34 @@
-"""Backward induction over the counts of two or three Bernoulli arms, on several threads."""
+"""Backward induction over the counts of two or three Bernoulli arms, on several threads.
+
+With Beta(a_k, b_k) means, plays n_k, successes s_k and p_k = (a_k + s_k)/(a_k + b_k + n_k), the most
+that any strategy can expect from the plays that are left is
+
+    V_T = 0,   V_m(n, s) = max_k  p_k (1 + V_{m+1}(n + e_k, s + e_k)) + (1 - p_k) V_{m+1}(n + e_k, s),
+
+m = n_1 + ... + n_K plays being made. V_0 is the Bayes-optimal reward, and T E[max_k mu_k] - V_0 the
+least regret that any strategy can have (Bellman 1956). For two arms the better arm changes once as s_2
+grows, so that the policy is two cuts per (m, n_1, s_1): where arm 1 stops being better, and where it
+stops being as good.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import numpy.typing as npt
 
 from ..memory import check_memory
-from ..policies.base import Progress
-from ..policies.start import EACH_ONCE
 from ..priors import Bernoulli
 from ..priors.families import Array
 from ..settings import check_threads
 
-FREE = "free"
+# How play begins: freely, or with one play of each arm.
+FREE, EACH_ONCE = "free", "each-once"
+# progress(work done, work in all)
+Progress = Callable[[int, int], None]
 Cuts = npt.NDArray[np.uint16]
 
 # From this many plays on, the blocks of a step are shared among threads.

@@ -1,27 +1,30 @@
-"""The command line: one file a command. Heavy imports happen inside the commands."""
+"""The command line: one file per command. Heavy imports happen inside the commands."""
 
 from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from ..errors import InputError, WorkerError
-from . import (
-    advise,
-    evaluate,
-    export,
-    formulas,
-    learn,
-    optimal,
-    policies,
-    priors,
-    replay,
-    report,
-    reproduce,
-    search,
+
+_COMMANDS = (
+    "advise",
+    "evaluate",
+    "export",
+    "formulas",
+    "learn",
+    "optimal",
+    "policies",
+    "priors",
+    "replay",
+    "report",
+    "reproduce",
+    "search",
 )
 
 app = typer.Typer(
@@ -31,21 +34,11 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command("advise")(advise.advise)
-app.command("evaluate")(evaluate.evaluate)
-app.command("export")(export.export)
-app.command("formulas")(formulas.formulas)
-app.command("learn")(learn.learn)
-app.command("optimal")(optimal.optimal)
-app.command("policies")(policies.policies)
-app.command("priors")(priors.priors)
-app.command("replay")(replay.replay)
-app.command("report")(report.report)
-app.command("reproduce")(reproduce.reproduce)
-app.command("search")(search.search)
+for _name in _COMMANDS:
+    app.command(_name)(import_module(f"{__name__}.{_name}").command)
 
 
-def _version(wanted: bool) -> None:
+def _show_version(wanted: bool) -> None:
     if wanted:
         from .. import __version__
 
@@ -56,7 +49,8 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool,
+        Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
     pass
@@ -66,20 +60,15 @@ def main() -> None:
     """Run the command line; bad input ends with a message and exit code 2."""
     try:
         app()
-    except InputError as error:
+    except (InputError, WorkerError) as error:
         sys.stderr.write(f"error: {error}\n")
-        raise SystemExit(2) from None
-    except WorkerError as error:
-        sys.stderr.write(f"error: {error}\n")
-        raise SystemExit(1) from None
+        raise SystemExit(2 if isinstance(error, InputError) else 1) from None
     except KeyboardInterrupt:
         sys.stderr.write("stopped\n")
         raise SystemExit(130) from None
-    except BrokenPipeError:
-        # The reader of our output went away, as `head` does; nothing more can be written.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(1) from None
     except OSError as error:
-        sys.stderr.write(f"error: the output cannot be written: {error}\n")
+        # The reader of our output may have gone, as `head` does; that needs no message.
+        if not isinstance(error, BrokenPipeError):
+            sys.stderr.write(f"error: the output cannot be written: {error}\n")
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(1) from None

@@ -1,31 +1,34 @@
-"""What people see: tables, and progress with the time left."""
+"""What people see: tables, facts, and progress with the time left."""
 
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..tables import alignment, text_table
 
 if TYPE_CHECKING:
     from ..cluster import Cluster
+    from ..engine import Comparison
 
 _PATIENCE = 2.0  # seconds before progress is worth showing
 
 
 def show_json(value: Any) -> None:
-    """One JSON value on standard output."""
+    """Write one JSON value to standard output."""
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
 def show_table(
     titles: Sequence[str], rows: Sequence[Sequence[str]], *, align: str = "l", caption: str = ""
 ) -> None:
-    """A table, aligned as `text_table` has it. Plain text unless a terminal reads it."""
+    """Show a table, aligned as by `text_table`; in plain text unless a terminal reads it."""
     if not sys.stdout.isatty():
         flat = [[cell.replace("\n", "; ") for cell in row] for row in rows]
         text = text_table(titles, flat, align=align)
@@ -43,18 +46,51 @@ def show_table(
     Console().print(table)
 
 
+def show_rows(rows: Sequence[Mapping[str, str]], *, align: str, caption: str) -> None:
+    """Show rows with the same keys as a table."""
+    show_table(list(rows[0]), [list(row.values()) for row in rows], align=align, caption=caption)
+
+
+def show_comparison(result: Comparison, *, start: str = "", hint: str = "") -> None:
+    """Show the table of a comparison, with the task above it."""
+    how = "exact"
+    if result.method != "exact":
+        times = f" ({result.runs} of each problem)" if result.runs > 1 else ""
+        how = f"{result.episodes:,} episodes{times}, seed {result.seed}"
+    if result.floor is not None:
+        hint = "Bayes-optimal: the least that any policy can have on these problems"
+    caption = (
+        f"Regret after {result.horizon} plays: the reward lost by not always playing the best "
+        f"arm; less is better\n{result.arms} arms, {result.prior}, {how}{start}"
+    )
+    show_rows(result.rows(), align="lr", caption=f"{caption}\n{hint}".rstrip())
+
+
+def show_facts(facts: Iterable[tuple[str, object]]) -> None:
+    """Show labelled facts, one per line."""
+    sys.stdout.write("\n".join(f"{label:12} {fact}" for label, fact in facts) + "\n")
+
+
+def next_command(path: Path, rival: str, prior: str, arms: int, horizon: int) -> str:
+    """Return the command that evaluates a policy file beside a rival."""
+    return (
+        f"metabandit evaluate {shlex.quote(str(path))} {rival} --prior {shlex.quote(prior)} "
+        f"--arms {arms} --horizon {horizon}"
+    )
+
+
 def say(message: str) -> None:
-    """A line on standard error."""
+    """Write a line to standard error."""
     sys.stderr.write(message + "\n")
     sys.stderr.flush()
 
 
 @contextmanager
 def progress_bar(what: str, others: Cluster | None = None) -> Iterator[Callable[..., None]]:
-    """A progress bar on standard error for anything longer than two seconds, on a terminal only.
+    """Show progress on standard error if the work takes over two seconds and a terminal reads it.
 
-    It is called with what is done, what there is in all and, if that changes, what is going on. Beside
-    it are the others that do the work, if there are any.
+    The function is called as bar(done, total) or, with another description, bar(done, total, what).
+    The bar also tells how far the workers of a cluster are.
     """
     if not sys.stderr.isatty():
         yield lambda done, total, what=what: None

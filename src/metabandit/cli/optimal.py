@@ -5,34 +5,34 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
+from . import options
 from .display import progress_bar, say, show_json, show_table
-from .options import Arms, Json, Threads
+
+Prior = Annotated[str, Option(help="What problems are like: bernoulli, with two or three arms.")]
+Start = Annotated[str, Option(help="free, or each-once if each arm must be played once first.")]
+Save = Annotated[
+    Path | None,
+    Option(
+        help="Write the policy to this .npz file (two arms), to evaluate it or play it later.",
+        show_default=False,
+    ),
+]
 
 
-def optimal(
-    prior: Annotated[
-        str, typer.Option(help="What problems are like: bernoulli, with two or three arms.")
-    ] = "bernoulli",
-    arms: Arms = None,
-    horizon: Annotated[int, typer.Option(help="Plays of an episode.")] = 100,
-    start: Annotated[
-        str, typer.Option(help="free, or each-once if each arm must be played once first.")
-    ] = "free",
-    save: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write the policy to this .npz file (two arms), to evaluate it or play it later.",
-            show_default=False,
-        ),
-    ] = None,
-    threads: Threads = None,
-    as_json: Json = False,
+def command(
+    prior: Prior = "bernoulli",
+    arms: options.Arms = None,
+    horizon: options.Horizon = 100,
+    start: Start = "free",
+    save: Save = None,
+    threads: options.Threads = None,
+    as_json: options.Json = False,
 ) -> None:
-    """The Bayes-optimal policy for Bernoulli arms with Beta means: its reward and regret."""
-    from ..bayes.optimum import OptimalPolicy, check_solvable, check_target
-    from ..bayes.optimum import optimal as solve
+    """Solve for the Bayes-optimal policy for Bernoulli arms with Beta means: its reward and regret."""
+    from ..bayes.optimum import check_solvable, optimal
+    from ..policies.solved import OptimalPolicy, check_target
     from ..priors import prior as read_prior
     from ..settings import check_horizon
 
@@ -42,7 +42,7 @@ def optimal(
         check_target(save)
     with progress_bar(f"{horizon} plays") as progress:
         if save is None:
-            result = solve(known, horizon, start=start, threads=threads, progress=progress)
+            result = optimal(known, horizon, start=start, threads=threads, progress=progress)
         else:
             policy = OptimalPolicy(known, horizon, start=start, threads=threads, progress=progress)
             policy.save(save)

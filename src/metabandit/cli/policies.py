@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
+from . import options
 from .display import show_json, show_table
 
 
-def policies(
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
-) -> None:
+def command(as_json: options.Json = False) -> None:
     """List the policies: formula, parameters with defaults and rules, source."""
     from ..language import OPERATORS, VARIABLES
     from ..policies import CATALOGUE
@@ -21,8 +18,8 @@ def policies(
             [
                 {
                     "name": entry.name,
-                    "kind": "index" if entry.build is None else "kernel",
-                    "formula": entry.formula,
+                    "kind": "index" if entry.is_index else "other",
+                    "formula": entry.description,
                     "parameters": [
                         {"name": item.name, "default": item.default, "rule": item.rule}
                         for item in entry.parameters
@@ -33,23 +30,18 @@ def policies(
             ]
         )
         return
-    rows = [
-        [
-            entry.name,
-            entry.formula,
-            "\n".join(f"{item.name}={item.default:g} ({item.rule})" for item in entry.parameters),
-            entry.source,
-        ]
-        for entry in CATALOGUE.values()
-    ]
+    rows = []
+    for entry in CATALOGUE.values():
+        numbers = (f"{item.name}={item.default:g} ({item.rule})" for item in entry.parameters)
+        rows.append([entry.name, entry.description, "\n".join(numbers), entry.source])
     show_table(["policy", "formula", "parameters", "source"], rows)
-    variables = "\n".join(f"  {name}  {meaning}" for name, meaning in VARIABLES.items())
-    functions = "\n".join(
-        f"  {name}({', '.join('xyz'[: operator.arity]) if operator.arity else 'v, x, y, z, weights'})  {operator.meaning}"
-        for name, operator in OPERATORS.items()
-        if not operator.symbol
-    )
-    typer.echo(
-        "Any expression is a policy too: metabandit evaluate 'r + 3/(n + 2)'\n"
-        f"Variables:\n{variables}\nOperators: + - * / ^ and\n{functions}"
-    )
+    typer.echo("Any expression is a policy too: metabandit evaluate 'r + 3/(n + 2)'\nVariables:")
+    for name, meaning in VARIABLES.items():
+        typer.echo(f"  {name}  {meaning}")
+    typer.echo("Operators: + - * / ^ and")
+    for name, operator in OPERATORS.items():
+        if not operator.symbol:
+            operands = (
+                ", ".join("xyz"[: operator.arity]) if operator.arity else "v, x, y, z, weights"
+            )
+            typer.echo(f"  {name}({operands})  {operator.meaning}")

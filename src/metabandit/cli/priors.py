@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
+from . import options
 from .display import show_json, show_table
 
 
-def priors(
-    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
-) -> None:
+def command(as_json: options.Json = False) -> None:
     """List the priors, with their parameters and defaults."""
     from ..priors import PRIOR_KEYS, PRIORS
 
@@ -33,17 +32,11 @@ def priors(
     if as_json:
         show_json(items)
         return
-    rows = [
-        [
-            str(item["name"]),
-            str(item["meaning"]),
-            "\n".join(
-                key if value is None else f"{key}={value}"
-                for key, value in item["parameters"].items()
-            ),
-        ]
-        for item in items
-    ]
+    rows = []
+    for item in items:
+        parameters = item["parameters"].items()
+        shown = (key if value is None else f"{key}={value}" for key, value in parameters)
+        rows.append([item["name"], item["meaning"], "\n".join(shown)])
     show_table(["prior", "meaning", "parameters"], rows)
     typer.echo(
         "Written as name:key=value,key=value; a value for each arm as alpha=3:1.\n"

@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
+from . import options
 from .display import progress_bar
 
 
-def report(
+def command(
     records: Annotated[
         list[Path],
         typer.Argument(
@@ -37,9 +38,10 @@ def report(
             "--format", help="svg, png or pdf; may be given several times.", show_default="svg"
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite what --out names.")] = False,
+    force: options.Force = False,
 ) -> None:
-    """Make a report from records: a page that stands alone, tables, pictures. Nothing is computed anew."""
+    """Make a report from records: a page that stands alone, tables, pictures. Nothing is computed again."""
+    from .. import studies  # noqa: F401 (their reports are registered)
     from ..report import load_report, write_report
     from ..report.build import check_targets
 
@@ -50,13 +52,8 @@ def report(
     check_targets(out, tables, figures, force=force)
     made = load_report(records)
     with progress_bar("drawing") as bar:
+        formats = kinds or ["svg"]
         written = write_report(
-            made,
-            out,
-            tables=tables,
-            figures=figures,
-            formats=kinds or ["svg"],
-            force=force,
-            progress=bar,
+            made, out, tables=tables, figures=figures, formats=formats, force=force, progress=bar
         )
     typer.echo("written      " + ", ".join(map(str, written)))

@@ -1,4 +1,4 @@
-"""`metabandit reproduce`: the paper's experiments, done anew into records and a report."""
+"""`metabandit reproduce`: the paper's experiments again, as records and a report."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from . import options
 from .display import progress_bar, say, show_json, show_table
-from .learn import stopping
-from .options import Json, Seed, Threads
-from .workers import Scheduler, Workers, joined
+from .running import joined, stopping
+
+if TYPE_CHECKING:
+    from ..report.content import Section
 
 _MINUTE = 60.0
 
 
-def reproduce(
+def command(
     part: Annotated[
         str,
         typer.Argument(
@@ -34,23 +36,22 @@ def reproduce(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="A folder for records and report; what has a record there is not done again.",
+            help="A folder for records and report; steps with a record there are not done again.",
             show_default="reproduction-SCALE",
         ),
     ] = None,
-    seed: Seed = 0,
-    threads: Threads = None,
-    cluster: Scheduler = None,
-    workers: Workers = None,
-    as_json: Json = False,
+    seed: options.Seed = 0,
+    threads: options.Threads = None,
+    cluster: options.Scheduler = None,
+    workers: options.WorkerCount = None,
+    as_json: options.Json = False,
 ) -> None:
-    """Do the paper's experiments anew, and show them beside the paper's figures.
+    """Reproduce the paper's experiments, and show them beside the paper's figures.
 
-    A run that is stopped goes on where it was if it is started again.
+    A run that was stopped goes on where it was if it is started again.
     """
     from ..report import load_report, write_report
-    from ..studies.maes2012 import default_folder
-    from ..studies.maes2012 import reproduce as run
+    from ..studies.maes2012 import default_folder, reproduce
 
     folder = default_folder(scale) if out is None else out
     again = f"started again with the same options, it goes on from the records in {folder}"
@@ -59,7 +60,7 @@ def reproduce(
         joined(cluster, workers, kept=lambda: again) as others,
         progress_bar("reproducing", others) as bar,
     ):
-        records = run(
+        records = reproduce(
             part,
             scale=scale,
             out=folder,
@@ -76,22 +77,23 @@ def reproduce(
         show_json({"scale": scale, "seed": seed, "records": list(records.values())})
         return
     for section in report.sections:
-        for table in section.tables:
-            if table.rows and not table.folded:
-                cells = [[cell.text for cell in row] for row in table.rows]
-                show_table(
-                    table.columns,
-                    cells,
-                    align=table.align,
-                    caption=f"{table.title}\n{table.caption}".rstrip(),
-                )
-        for text in section.paragraphs:
-            typer.echo(f"{text}\n")
+        _show(section)
     typer.echo(f"written      {folder / 'records.jsonl'}, {written[0]}")
 
 
+def _show(section: Section) -> None:
+    """The tables of a section that are not folded, then its text."""
+    for table in section.tables:
+        if table.rows and not table.folded:
+            cells = [[cell.text for cell in row] for row in table.rows]
+            caption = f"{table.title}\n{table.caption}".rstrip()
+            show_table(table.columns, cells, align=table.align, caption=caption)
+    for text in section.paragraphs:
+        typer.echo(f"{text}\n")
+
+
 def _teller(bar: Callable[..., None]) -> Callable[[float, str], None]:
-    """Progress as a bar; where nobody sees it, as a line a minute."""
+    """Progress as a bar; where nobody sees it, as a line per minute."""
     last = time.monotonic()
 
     def tell(share: float, doing: str) -> None:

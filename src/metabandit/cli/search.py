@@ -2,135 +2,106 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from ..errors import InputError
-from .display import progress_bar, say, show_json, show_table
-from .evaluate import show_comparison
-from .formulas import Constants, Operators, Variables
-from .learn import Effort, Objective, Reference, TimeLimit, read_seconds, stopping
-from .options import Arms, Json, Prior, Seed, Threads
-from .workers import Scheduler, Workers, go_on, joined
+from . import options
+from .display import (
+    next_command,
+    progress_bar,
+    say,
+    show_comparison,
+    show_facts,
+    show_json,
+    show_rows,
+)
+from .running import go_on, joined, stopping
 
 if TYPE_CHECKING:
     from ..formulas import Found
 
 
-def search(
-    prior: Prior = "bernoulli",
-    arms: Arms = None,
-    horizon: Annotated[int, typer.Option(help="Plays of an episode.")] = 100,
-    length: Annotated[
-        int | None, typer.Option(help="Symbols of the longest formulas.", show_default="7")
-    ] = None,
-    constants: Constants = None,
-    operators: Operators = None,
-    variables: Variables = None,
-    classes: Annotated[
-        Path | None,
-        typer.Option(
-            help="A file that `metabandit formulas` wrote.",
-            show_default="made, and kept, if needed",
-        ),
-    ] = None,
-    strategy: Annotated[
-        str,
-        typer.Option(
-            help="exact (every class, nothing left to chance), halving (all on the same problems, the "
-            "worse half goes), ucb1-tuned (as in the paper), or auto: the surest within the time."
-        ),
-    ] = "auto",
-    pulls: Annotated[int, typer.Option(help="Episodes of the strategy ucb1-tuned.")] = 10_000_000,
-    objective: Objective = "regret",
-    reference: Reference = None,
-    start: Annotated[
-        str | None,
-        typer.Option(
-            help="How play begins: each-once, prior-counts, or such as prior-counts:plays=2,sum=1.",
-            show_default="prior-counts if the prior has counts, else each-once",
-        ),
-    ] = None,
-    top: Annotated[int, typer.Option(help="How many of the best to rank.")] = 50,
-    refine: Annotated[
-        int, typer.Option(help="Learn the constants of so many of the best, too.")
-    ] = 0,
-    seed: Seed = 0,
-    effort: Effort = 1.0,
-    time_limit: TimeLimit = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Write the best to this .json file, as a policy.")
-    ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(help="Draw regret against length to this .svg, .png or .pdf file."),
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the search of --out that was stopped.")
-    ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Overwrite what --out and --plot name.")
-    ] = False,
-    threads: Threads = None,
-    cluster: Scheduler = None,
-    workers: Workers = None,
-    as_json: Json = False,
-) -> None:
-    """Find the best small formula for your problems, and show it against the classics and the floor."""
-    from ..formulas import Grammar
-    from ..formulas import search as run
-    from ..formulas.searcher import state_path
-    from ..priors import prior as read_prior
+Length = Annotated[int | None, Option(help="Symbols of the longest formulas.", show_default="7")]
+Classes = Annotated[
+    Path | None,
+    Option(
+        help="A file that `metabandit formulas` wrote.", show_default="made, and kept, if needed"
+    ),
+]
+Strategy = Annotated[
+    str,
+    Option(
+        help="exact (every class, nothing left to chance), halving (all on the same problems, the "
+        "worse half goes), ucb1-tuned (as in the paper), or auto: the surest within the time."
+    ),
+]
+Pulls = Annotated[int, Option(help="Episodes of the strategy ucb1-tuned.")]
+Top = Annotated[int, Option(help="How many of the best to rank.")]
+Refine = Annotated[int, Option(help="Also learn the constants of this many of the best.")]
+Out = Annotated[Path | None, Option(help="Write the best to this .json file, as a policy.")]
+Plot = Annotated[
+    Path | None, Option(help="Draw regret against length to this .svg, .png or .pdf file.")
+]
 
-    known = read_prior(prior, arms=arms)
-    limit = None if time_limit is None else read_seconds(time_limit)
-    grammar = None
-    if not constants is operators is variables is None:
-        grammar = Grammar.read(operators=operators, variables=variables, constants=constants)
+
+def command(
+    prior: options.Prior = "bernoulli",
+    arms: options.Arms = None,
+    horizon: options.Horizon = 100,
+    length: Length = None,
+    constants: options.Constants = None,
+    operators: options.Operators = None,
+    variables: options.Variables = None,
+    classes: Classes = None,
+    strategy: Strategy = "auto",
+    pulls: Pulls = 10_000_000,
+    objective: options.Objective = "regret",
+    reference: options.Reference = None,
+    start: options.Start = None,
+    top: Top = 50,
+    refine: Refine = 0,
+    seed: options.Seed = 0,
+    effort: options.Effort = 1.0,
+    time_limit: options.TimeLimit = None,
+    out: Out = None,
+    plot: Plot = None,
+    resume: options.Resume = False,
+    force: options.Force = False,
+    threads: options.Threads = None,
+    cluster: options.Scheduler = None,
+    workers: options.WorkerCount = None,
+    as_json: options.Json = False,
+) -> None:
+    """Find the best small formula for your problems, and compare it with the classics and the floor."""
+    given = options.arguments(locals())
+    from ..formulas import Grammar, search
+    from ..formulas.searcher import state_path
+
+    del given["plot"]
+    symbols = {name: given.pop(name) for name in ("operators", "variables", "constants")}
+    if any(value is not None for value in symbols.values()):
+        given["grammar"] = Grammar.read(**symbols)
     if plot is not None:
         from ..report.drawing import check_picture
 
         check_picture(plot, force=force)
     if (resume or force) and out is None and plot is None:
         raise InputError("--resume and --force need a file: give --out")
+    given["force"] = force and out is not None
     states = [] if out is None else [state_path(out)]
     with (
         stopping("nothing was found yet"),
-        joined(cluster, workers, kept=lambda: go_on(out, *states)) as others,
-        progress_bar("searching", others) as bar,
+        joined(cluster, workers, kept=lambda: go_on(out, *states)) as executor,
+        progress_bar("searching", executor) as bar,
     ):
-        found = run(
-            known,
-            horizon,
-            length=length,
-            classes=classes,
-            grammar=grammar,
-            strategy=strategy,
-            pulls=pulls,
-            objective=objective,
-            reference=reference,
-            start=start,
-            top=top,
-            refine=refine,
-            seed=seed,
-            effort=effort,
-            time_limit=limit,
-            threads=threads,
-            executor=others,
-            out=out,
-            resume=resume,
-            force=force and out is not None,
-            progress=lambda share, doing: bar(share, 1.0, doing),
-            announce=say,
-        )
+        given["progress"] = lambda share, doing: bar(share, 1.0, doing)
+        found = search(**given, executor=executor, announce=say)
     if plot is not None:
-        from ..report.drawing import save
-        from ..report.runs import length_figure
-
-        save(length_figure(found.to_dict()), plot)
+        _draw(found, plot)
     if as_json:
         show_json(found.to_dict())
     else:
@@ -139,45 +110,44 @@ def search(
         raise typer.Exit(130)
 
 
+def _draw(found: Found, plot: Path) -> None:
+    from .. import studies  # noqa: F401  (the picture shows formulas that they published)
+    from ..report.drawing import save
+    from ..report.runs import length_figure
+
+    save(length_figure(found.to_dict()), plot)
+
+
 def _show(found: Found, out: Path | None, plot: Path | None) -> None:
     origin = found.file.learned
     assert origin is not None
-    rows = found.rows()
-    caption = (
-        f"The best formulas after {origin.horizon} plays, of {found.classes:,} classes\n{origin.arms} "
-        f"arms, {origin.prior}, strategy {found.strategy}; measured anew"
+    show_rows(
+        found.rows(),
+        align="llr",
+        caption=f"The best formulas after {origin.horizon} plays, of {found.classes:,} classes\n"
+        f"{origin.arms} arms, {origin.prior}, strategy {found.strategy}; measured again",
     )
-    cells = [list(row.values()) for row in rows]
-    show_table(list(rows[0]), cells, align="llr", caption=caption)
     for entry in found.entries:
-        if entry.refined is not None:
-            numbers = ", ".join(
-                f"{key}={value:.6g}" for key, value in entry.refined.parameters.items()
-            )
-            error = (
-                "exact"
-                if entry.refined.standard_error == 0.0
-                else f"±{1.96 * entry.refined.standard_error:.4f}"
-            )
+        if (refined := entry.refined) is not None:
+            numbers = ", ".join(f"{key}={value:.6g}" for key, value in refined.parameters.items())
+            error = f"±{1.96 * refined.standard_error:.4f}" if refined.standard_error else "exact"
             typer.echo(
-                f"refined      {entry.formula}: {entry.refined.before.evaluation.mean_regret:.5f} -> {entry.refined.regret:.5f} "
-                f"({error}): {entry.refined.expression} with {numbers}"
+                f"refined      {entry.formula}: {refined.before.evaluation.mean_regret:.5f} -> "
+                f"{refined.regret:.5f} ({error}): {refined.expression} with {numbers}"
             )
     if found.comparison is not None:
         show_comparison(found.comparison)
-    lines = [
-        f"policy       {found.policy.name}",
-        f"start        {getattr(found.policy, 'start', '')}",
-        f"LaTeX        {getattr(found.policy, 'latex', '')}",
-        f"search       {found.strategy}, {found.classes:,} classes, {found.seconds:.0f} s; ended: "
-        f"{found.stopped}",
+    searched = f"{found.strategy}, {found.classes:,} classes"
+    facts = [
+        ("policy", found.policy.name),
+        ("start", getattr(found.policy, "start", "")),
+        ("LaTeX", getattr(found.policy, "latex", "")),
+        ("search", f"{searched}, {found.seconds:.0f} s; ended: {found.stopped}"),
     ]
     written = [str(item) for item in (out, plot) if item is not None]
     if written:
-        lines.append(f"written      {', '.join(written)}")
+        facts.append(("written", ", ".join(written)))
     if out is not None:
-        lines.append(
-            f"next         metabandit evaluate {shlex.quote(str(out))} ucb1-tuned --prior {origin.prior} "
-            f"--arms {origin.arms} --horizon {origin.horizon}"
-        )
-    typer.echo("\n".join(lines))
+        again = next_command(out, "ucb1-tuned", origin.prior, origin.arms, origin.horizon)
+        facts.append(("next", again))
+    show_facts(facts)

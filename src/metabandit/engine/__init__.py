@@ -1,8 +1,9 @@
-"""Evaluation: what a policy's regret is on problems drawn from a prior."""
+"""The engine: the regret of policies on a task, exactly or by simulation, here or elsewhere."""
 
-from .evaluation import METHODS, default_checkpoints, evaluate, recount
+from .evaluation import evaluate, recount
 from .external import Contestant, Episode, evaluate_external
 from .results import Comparison, Difference, Evaluation
+from .task import METHODS, default_checkpoints
 
 __all__ = [
     "METHODS",

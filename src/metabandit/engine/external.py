@@ -1,7 +1,7 @@
 """`evaluate_external`: the regret of anything that selects arms, beside our own policies.
 
-It plays the problems that `evaluate` draws for the same seed, with the same luck, one play at a time:
-so a paired difference tells two policies apart with few episodes, whoever wrote them.
+It plays the problems that `evaluate` draws for the same seed, with the same rewards, one play at a
+time: so a paired difference tells two policies apart with few episodes, whoever wrote them.
 """
 
 from __future__ import annotations
@@ -14,15 +14,17 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..errors import InputError
-from ..play.noise import episode_seed
+from ..numerics import episode_seed
 from ..policies import Policy, Progress
-from ..priors import Prior, check_prior
+from ..priors import Prior
 from ..priors.families import Array
-from ..settings import check_horizon, check_seed, check_whole
+from ..settings import check_whole
 from . import simulated
-from .evaluation import evaluate, find_floor, read_points
+from .evaluation import evaluate
+from .floor import floor_of_comparison
 from .results import MONTE_CARLO, Comparison, Evaluation
-from .rewards import Luck
+from .rewards import EpisodeRewards
+from .task import read_task
 
 
 class Contestant(Protocol):
@@ -72,7 +74,7 @@ class _Tally:
         self.regret = np.empty((len(points) + 1, episodes))
         self.plays = np.empty((arms, episodes))
 
-    def play(self, player: Contestant, luck: Luck, gaps: Array, episode: int) -> None:
+    def play(self, player: Contestant, rewards: EpisodeRewards, gaps: Array, episode: int) -> None:
         """Let the contestant play an episode."""
         arms = len(gaps)
         plays, sums = [0] * arms, [0.0] * arms
@@ -80,7 +82,7 @@ class _Tally:
         for row, point in enumerate(self.points):
             for _ in range(point - done):
                 arm = _choice(player.select(), self.name, arms)
-                reward = luck.reward(arm, plays[arm])
+                reward = rewards.reward(arm, plays[arm])
                 plays[arm] += 1
                 sums[arm] += reward
                 player.update(arm, reward)
@@ -135,17 +137,30 @@ def evaluate_external(
     checkpoints: Sequence[int] | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """The regret of other people's policies, on the problems and with the luck of `evaluate`.
+    """The regret of other people's policies, on the problems and with the rewards of `evaluate`.
 
-    contestants: make(episode) returns an object with select() and update(arm, reward), new for each
-        episode; one such function, or several by name
-    beside: policies of ours that play the same episodes, in the simulator; they come last
-    episodes, seed, floor, checkpoints: as in `evaluate`, one run a problem
-    progress: called as progress(episodes done, episodes in all)
+    Parameters
+    ----------
+    contestants : callable or mapping
+        make(episode) returns an object with select() and update(arm, reward), a new one for each
+        episode; one such function, or several by name.
+    prior, horizon
+        As for `evaluate`.
+    beside : str, Policy or a sequence of them, optional
+        Policies of ours that play the same episodes, in the simulator; they come last.
+    episodes, seed, floor, checkpoints
+        As for `evaluate`, with one run per problem.
+    progress : callable, optional
+        Called as progress(episodes done, episodes in all).
 
-    Simple regret goes by the mean of the rewards that came; for a policy `beside` that begins with
-    pseudo-observations it goes by the mean with these.
+    Returns
+    -------
+    Comparison
+        Simple regret goes by the mean of the rewards that came; for a policy `beside` that begins
+        with pseudo-observations it goes by the mean that includes them.
 
+    Examples
+    --------
     >>> import metabandit as mb
     >>> class Switch:
     ...     arm = 0
@@ -161,12 +176,10 @@ def evaluate_external(
     ['ucb1', 'switch']
     """
     makers = _read_contestants(contestants)
-    check_prior(prior)
-    horizon = check_horizon(horizon)
     episodes = check_whole(episodes, "the number of episodes", 2)
-    seed = check_seed(seed)
-    points = read_points(checkpoints, horizon)
-    lowest = find_floor(prior, horizon, floor, threads=1, progress=None)
+    task = read_task(prior, horizon, episodes=episodes, seed=seed, checkpoints=checkpoints)
+    horizon, seed, points = task.horizon, task.seed, list(task.checkpoints)
+    lowest = floor_of_comparison(prior, horizon, floor, threads=1, progress=None)
     ours: tuple[Evaluation, ...] = ()
     given = [beside] if isinstance(beside, (str, Policy)) else list(beside)
     if given:
@@ -191,9 +204,9 @@ def evaluate_external(
     tallies = [_Tally(name, points, prior.arms, episodes) for name in makers]
     for number, parameters in enumerate(problems):
         episode = Episode(number, prior.arms, horizon, episode_seed(seed, number))
-        luck = Luck(prior.family, parameters, episode.seed)
+        rewards = EpisodeRewards(prior.family, parameters, episode.seed)
         for tally, make in zip(tallies, makers.values(), strict=True):
-            tally.play(make(episode), luck, gaps[number], number)
+            tally.play(make(episode), rewards, gaps[number], number)
         if progress is not None:
             progress(number + 1, episodes)
 

@@ -1,15 +1,15 @@
 """The rewards of one episode, one pull at a time: those that the simulator would draw.
 
 The reward of an arm's j-th pull is a function of (seed, episode, arm, j), so that whoever plays the
-episode meets the same luck.
+episode meets the same rewards.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from .. import numerics
 from ..errors import InputError
-from ..play import noise
 from ..priors.families import Array, Family
 
 # Rewards of an arm that are drawn at first; then twice as many each time.
@@ -18,29 +18,29 @@ _FIRST = 32
 
 def _uniform(word: int, key: int, first: int, count: int) -> Array:
     """As kernels/random.py: unit(draw_bits(word + j * WEYL, key)) for pulls j from `first` on."""
-    x = np.arange(first, first + count, dtype=np.uint32) * np.uint32(0x9E3779B9)
+    x = np.arange(first, first + count, dtype=np.uint32) * np.uint32(numerics.WEYL_32)
     x += np.uint32(word)
     x ^= x >> np.uint32(16)
-    x *= np.uint32(0x7FEB352D)
+    x *= np.uint32(numerics.HASH_A)
     x ^= x >> np.uint32(15)
     x ^= np.uint32(key)
-    x *= np.uint32(0x846CA68B)
+    x *= np.uint32(numerics.HASH_B)
     x ^= x >> np.uint32(16)
     return ((x >> np.uint32(9)).astype(np.float64) + 0.5) * 2.0**-23
 
 
-class Luck:
+class EpisodeRewards:
     """What each pull of each arm pays in one episode.
 
     parameters: [arm, parameter], of the family
-    seed: the episode's own (`noise.episode_seed`)
+    seed: the episode's own (`numerics.episode_seed`)
     """
 
     def __init__(self, family: Family, parameters: Array, seed: int) -> None:
         self.family = family
         self.parameters = parameters
-        self._key = noise.word_of(seed, 0)
-        self._words = [noise.word_of(seed, 1 + arm) for arm in range(len(parameters))]
+        self._key = numerics.word_of(seed, 0)
+        self._words = [numerics.word_of(seed, 1 + arm) for arm in range(len(parameters))]
         self._drawn: list[list[float]] = [[] for _ in parameters]
 
     def reward(self, arm: int, pull: int) -> float:

@@ -1,60 +1,66 @@
-"""Monte-Carlo evaluation: any prior, any number of arms.
+"""Simulated evaluation: any prior, any number of arms, any policy.
 
-Episodes are simulated in chunks of whole problems. A chunk's problems depend on the seed and
-their numbers only, its rewards on (seed, episode, arm, pull) only, and chunks are added up in
-order: neither threads nor block size change a result. All policies of a comparison play the same
-chunk, so they meet the same problems and the same luck.
+Problems depend on the seed and their numbers only, rewards on (seed, episode, arm, pull) only, and
+sums over blocks of problems are added up in order: neither threads nor workers nor the size of blocks
+change a result. All policies of a comparison play the same problems with the same rewards.
+
+With regret R_i on problem i of N (the mean over its runs), mean regret is the mean of R_i, its
+standard error the deviation of R_i over sqrt(N), and differences of policies are paired by problem.
 """
 
 from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from ..checkpoint import Checkpoint
-from ..errors import IndexFault, InputError
-from ..interrupts import interrupts_later
-from ..policies import Plan, Policy, Progress
-from ..priors import Prior
+from ..decisions import ByCuts, ByEpochs, ByPosterior, ByTable, Index, Own
+from ..errors import IndexFault, InputError, compiling
+from ..policies import Plan
+from ..priors import Bernoulli, Prior
 from ..priors.families import Array
-from ..workers import Crew, Piece
-from .results import Evaluation
+from .threads import in_threads
 
 # Problems are drawn in groups of this many, so that the first problems of a large evaluation are
 # those of a small one.
 GROUP = 8192
-# Steps times arms that a chunk aims at: large enough to keep the overhead small, small enough for
-# all cores to share the work.
-_CHUNK_WORK = 4_000_000
-_MOST_EPISODES = 16_384
 # Episodes that are played in step; as kernels.rows.MOST_LANES, which would load numba.
 MOST_LANES = 512
-# Per-problem regrets that are kept in all; beyond, only sums are.
-_MOST_KEPT = 100_000_000
-# Plays times arms that a core simulates in a second, about.
-_SPEED = 2e8
+# Episodes that each policy of a population plays before all go on to the next problems.
+_MOST_AT_ONCE = 131_072
 
 
-def work_seconds(prior: Prior, horizon: int, episodes: int) -> float:
-    """About how many seconds a core takes to let a policy play so many episodes."""
-    return float(episodes) * horizon * prior.arms / _SPEED
+@dataclass(frozen=True)
+class Sampling:
+    """Which episodes are played, and what is kept of them.
 
+    runs: episodes per problem; seed: of the problems; reward_seed: of the rewards, `seed` by default
+    checkpoints: plays after which regret is taken; lanes: episodes played in step
+    keep_plays, keep_regret: whether plays and regret of each problem are kept
+    simple: whether the regret of a population is simple regret
+    posterior: whether it is the expectation given what was seen, which has the same mean over
+        problems and less noise
+    """
 
-def name_plans(plans: Sequence[tuple[Policy, Plan]]) -> list[tuple[str, Plan]]:
-    """What can be sent to other processes: a policy may hold more than its plan needs."""
-    return [(policy.name, plan) for policy, plan in plans]
+    runs: int = 1
+    seed: int = 0
+    reward_seed: int | None = None
+    checkpoints: tuple[int, ...] = ()
+    lanes: int = MOST_LANES
+    keep_plays: bool = False
+    keep_regret: bool = True
+    simple: bool = False
+    posterior: bool = False
 
 
 @dataclass
-class _ChunkResult:
+class ChunkSums:
     """What a chunk adds: sums over its problems, of regret at each checkpoint and of simple regret."""
 
     total: Array  # [policy, checkpoint]; the last column is simple regret
@@ -78,7 +84,12 @@ def announce_compilation(announce: Callable[[str], None]) -> None:
         announce("compiling the simulator for this machine, once (about half a minute) ...")
 
 
-class _ProblemSource:
+def has_posterior(prior: Prior) -> bool:
+    """Whether the expectation of regret given the plays is known, and smooth enough to compute."""
+    return type(prior) is Bernoulli and min(*prior.alpha, *prior.beta) >= 0.5
+
+
+class ProblemSource:
     """Problems by number: group g comes from a stream of its own."""
 
     def __init__(self, prior: Prior, seed: int) -> None:
@@ -121,61 +132,92 @@ class _ProblemSource:
 
 
 def draw_problems(prior: Prior, seed: int, problems: int) -> Array:
-    """The parameters of the first problems of a seed: those that `simulate` lets policies play."""
-    return _ProblemSource(prior, seed).take(0, problems)
+    """The parameters of the first problems of a seed: those that policies play."""
+    return ProblemSource(prior, seed).take(0, problems)
+
+
+@cache
+def _compiled_rule(function: Callable[..., Any], name: str) -> Any:
+    from ..kernels.decide import compile_choice
+
+    with compiling(f"the rule of the policy {name}"):
+        return compile_choice(function)
+
+
+def _interpret(plan: Plan, horizon: int) -> tuple[Any, Any, Any]:
+    """A policy as the simulator takes it: its behaviour, its program and its compiled function."""
+    from ..kernels import decide, machine, simulator
+
+    decision, arms = plan.decision, plan.counts.shape[1]
+    program = machine.load(None, isinstance(decision, Own))
+    function, memory = simulator.idle(), 0
+    rate = needed = np.zeros(0)
+    parameters = np.zeros(1)
+    if isinstance(decision, Index):
+        program = machine.load(decision.program(), False)
+        begin = arms if plan.each_once else 0
+        moment = (begin, plan.pseudo_plays, arms)
+        rate = decision.rates(horizon, *moment)
+        needed = decision.needed_plays(horizon, *moment)
+        if len(needed):
+            # The indices of all arms are set again at each step.
+            program = program._replace(varies=True)
+    elif isinstance(decision, ByTable):
+        size = decision.table.shape[1]
+        begins = [float(arms + row * size) for row in decision.row_of]
+        function, parameters = decide.by_table(), np.concatenate([begins, decision.table.ravel()])
+    elif isinstance(decision, ByCuts):
+        function, cuts = decide.by_cuts(), decision.cuts
+        parameters = cuts[:, 0] + 65536.0 * cuts[:, 1]
+    elif isinstance(decision, ByPosterior):
+        beta = decision.beta
+        function = decide.thompson_gaussian() if beta is None else decide.thompson_beta()
+        parameters = np.array([decision.sigma] if beta is None else beta)
+    elif isinstance(decision, ByEpochs):
+        levels = [(tau, math.log(tau), empty) for tau, empty in decision.levels_up_to(horizon)]
+        function, parameters = decide.ucb2(), np.array([decision.alpha, *np.ravel(levels)])
+        # The loops for two arms take nine rows, those for more arms 2 K + 2.
+        memory = 2 * arms + 5
+    else:
+        function = _compiled_rule(decision.function, plan.name)
+    behaviour = simulator.Behaviour(
+        plan.each_once,
+        np.ascontiguousarray(plan.counts, dtype=np.float64),
+        isinstance(decision, Index),
+        rate,
+        needed,
+        parameters,
+        memory,
+    )
+    return behaviour, program, function
 
 
 class Simulation:
-    """One comparison: what its chunks have in common."""
+    """Policies that play problems of a prior: what a worker makes once and keeps."""
 
     def __init__(
-        self,
-        plans: Sequence[tuple[str, Plan]],
-        prior: Prior,
-        horizon: int,
-        *,
-        runs: int,
-        seed: int,
-        checkpoints: Sequence[int],
-        lanes: int,
-        luck: int | None = None,
-        keep_plays: bool = False,
-        keep_regret: bool = True,
+        self, prior: Prior, horizon: int, sampling: Sampling, plans: Sequence[Plan] = ()
     ) -> None:
-        from ..kernels import machine, simulator
+        from ..kernels import simulator
 
         if not is_compiled():
             # The first time everything is compiled, so that no later run has to wait.
-            from ..kernels import (
-                decide,
-                jit,
-            )
+            from ..kernels import decide, jit, rewards  # noqa: F401
 
             jit.compile_pointers()
         self.kernel = simulator
-        self.names = [name for name, _ in plans]
         self.prior = prior
         self.horizon = horizon
-        self.runs = runs
-        self.luck = seed if luck is None else luck
-        self.keep_plays = keep_plays
-        self.keep_regret = keep_regret
-        self.checkpoints = np.array(checkpoints, dtype=np.int64)
-        self.lanes = lanes
-        self.local = threading.local()
-        self.source = _ProblemSource(prior, seed)
+        self.sampling = sampling
+        self.plans = plans
+        self.played = [_interpret(plan, horizon) for plan in plans]
         self.draw = prior.family.draw_kernel()
-        self.plans: list[tuple[Any, Any, Any]] = []
-        for _, plan in plans:
-            rule = simulator.Rule(
-                plan.each_once,
-                np.ascontiguousarray(plan.counts, dtype=np.float64),
-                plan.program is not None,
-                plan.parameters,
-                plan.memory,
-            )
-            decide = plan.decide() if plan.decide is not None else simulator.idle()
-            self.plans.append((rule, machine.load(plan.program, plan.uses_s), decide))
+        self.source = ProblemSource(prior, sampling.seed)
+        self.local = threading.local()
+        points = sampling.checkpoints or (horizon,)
+        self.checkpoints = np.array(points, dtype=np.int64)
+
+    # One policy --------------------------------------------------------------------------------
 
     def _refuse(self, status: int, name: str, state: Sequence[float], *, uses_s: bool) -> NoReturn:
         """Say what stopped the simulation."""
@@ -193,45 +235,52 @@ class Simulation:
             f"parameters of the prior, or its support must be another"
         )
 
+    def run(self, first_episode: int, lanes: int | None = None) -> Any:
+        """The episodes from this one on, as the kernel takes them."""
+        sampling = self.sampling
+        seed = sampling.seed if sampling.reward_seed is None else sampling.reward_seed
+        lanes = sampling.lanes if lanes is None else lanes
+        return self.kernel.Run(np.uint64(seed), first_episode, sampling.runs, self.horizon, lanes)
+
     def play(
         self,
         position: int,
         problems: Any,
         first: int,
         regret: Array,
-        plays: Array,
+        plays: Array | None = None,
         final: npt.NDArray[np.float32] | None = None,
     ) -> None:
         """Let a policy play problems, of which `first` is the number of the first."""
-        if final is None:
-            final = np.zeros((2, self.prior.arms, 0), np.float32)
-        rule, program, decide = self.plans[position]
-        fault = np.zeros(5)
-        status = self.kernel.simulate(
-            self.kernel.Run(
-                np.uint64(self.luck), first * self.runs, self.runs, self.horizon, self.lanes
-            ),
-            problems,
-            rule,
-            program,
-            self.draw,
-            decide,
-            self._workspace(problems, rule, program),
+        arms = self.prior.arms
+        behaviour, program, function = self.played[position]
+        outcome = self.kernel.Outcome(
             self.checkpoints,
             regret,
-            final,
-            plays,
-            fault,
+            np.zeros((2, arms, 0), np.float32) if final is None else final,
+            np.zeros(arms) if plays is None else plays,
+            np.zeros(5),
+        )
+        status = self.kernel.simulate(
+            self.run(first * self.sampling.runs),
+            problems,
+            behaviour,
+            program,
+            self.draw,
+            function,
+            self._workspace(problems, behaviour, program),
+            outcome,
         )
         if status != self.kernel.DONE:
-            self._refuse(status, self.names[position], fault.tolist(), uses_s=program.uses_s)
+            name, state = self.plans[position].name, outcome.fault.tolist()
+            self._refuse(status, name, state, uses_s=program.uses_s)
 
-    def _workspace(self, problems: Any, rule: Any, program: Any) -> Any:
+    def _workspace(self, problems: Any, behaviour: Any, program: Any) -> Any:
         """Room for a simulation; candidates with the same program use it one after the other."""
-        key = (program.registers, rule.memory)
+        key = (program.registers, behaviour.memory)
         known = getattr(self.local, "workspace", None)
         if known is None or known[0] != key:
-            made = self.kernel.workspace(problems, rule, program, self.lanes)
+            made = self.kernel.workspace(problems, behaviour, program, self.sampling.lanes)
             known = self.local.workspace = (key, made)
         return known[1]._replace(scalars=program.scalars.copy())
 
@@ -241,10 +290,12 @@ class Simulation:
         means = np.ascontiguousarray(self.prior.regret_means(parameters), dtype=np.float64)
         if means.shape != parameters.shape[:2] or not np.isfinite(means).all():
             raise InputError(
-                f"regret_means of the prior {self.prior} must give one finite number an arm"
+                f"regret_means of the prior {self.prior} must give one finite number per arm"
             )
         low, high = self.prior.family.support
         return self.kernel.Problems(parameters, means, self.prior.family.binary, low, high)
+
+    # All policies, reduced to sums -------------------------------------------------------------
 
     def _room(self, shape: tuple[int, ...]) -> Array:
         """An array of this thread's own, used again: fresh megabytes each time cost page faults."""
@@ -253,190 +304,102 @@ class Simulation:
             kept = self.local.room = np.empty(shape)
         return kept
 
-    def chunks(self, ranges: Sequence[tuple[int, int]]) -> list[_ChunkResult]:
-        """Several, one after the other: a piece of work for another process."""
+    def chunks(self, ranges: Sequence[tuple[int, int]]) -> list[ChunkSums]:
+        """Several, one after the other: a job for another process."""
         return [self.chunk(*item) for item in ranges]
 
-    def chunk(self, first: int, last: int) -> _ChunkResult:
+    def chunk(self, first: int, last: int) -> ChunkSums:
         """Simulate the problems first, ..., last - 1 with every policy."""
         problems = self.problems(first, last)
         count, arms = problems.means.shape
-        points = len(self.checkpoints) + 1
+        runs, points = self.sampling.runs, len(self.checkpoints) + 1
         averages = self._room((len(self.plans), points, count))
         plays = np.zeros((len(self.plans), arms))
-        several = np.empty((points, count * self.runs)) if self.runs > 1 else None
+        several = np.empty((points, count * runs)) if runs > 1 else None
         final = problem_plays = None
-        if self.keep_plays:
-            final = np.empty((2, arms, count * self.runs), np.float32)
+        if self.sampling.keep_plays:
+            final = np.empty((2, arms, count * runs), np.float32)
             problem_plays = np.empty((len(self.plans), arms, count), np.float32)
         for position in range(len(self.plans)):
             regret = averages[position] if several is None else several
             self.play(position, problems, first, regret, plays[position], final)
             if problem_plays is not None and final is not None:
-                each = final[0].reshape(arms, count, self.runs)
+                each = final[0].reshape(arms, count, runs)
                 problem_plays[position] = each.mean(axis=2, dtype=np.float64)
             if several is not None:
-                averages[position] = several.reshape(points, count, self.runs).mean(axis=2)
-        last_column = averages[:, -2, :]
-        return _ChunkResult(
+                averages[position] = several.reshape(points, count, runs).mean(axis=2)
+        at_end = averages[:, -2, :]
+        return ChunkSums(
             averages.sum(axis=2),
             np.einsum("pcn,pcn->pc", averages, averages),
             # Not a matrix product: the threads of its library would compete with ours.
-            np.einsum("pn,qn->pq", last_column, last_column),
+            np.einsum("pn,qn->pq", at_end, at_end),
             plays,
-            last_column.astype(np.float32) if self.keep_regret else None,
+            at_end.astype(np.float32) if self.sampling.keep_regret else None,
             problem_plays,
         )
 
+    # A population ------------------------------------------------------------------------------
 
-def _in_order(
-    work: Callable[[int, int], _ChunkResult], chunks: Sequence[tuple[int, int]], threads: int
-) -> Iterator[_ChunkResult]:
-    """Results of all chunks in their order, at most a few ahead of the one that is due."""
-    if threads == 1 or len(chunks) == 1:
-        for chunk in chunks:
-            yield work(*chunk)
-        return
-    pool = ThreadPoolExecutor(threads)
-    waiting: list[Future[_ChunkResult]] = []
-    try:
-        position = 0
-        while position < len(chunks) or waiting:
-            while position < len(chunks) and len(waiting) < 3 * threads:
-                waiting.append(pool.submit(work, *chunks[position]))
-                position += 1
-            yield waiting.pop(0).result()
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+    def regret_of(
+        self, plans: Sequence[Plan], seed: int, cuts: Sequence[int], sums: bool, threads: int = 1
+    ) -> Array:
+        """The regret of many policies on the problems of a seed; threads share the policies.
 
+        [policy, problem] from the first cut to the last; with `sums` its sum from each cut to the
+        next. A policy whose index is not a finite number somewhere has infinite regret.
+        """
+        sampling = replace(self.sampling, seed=seed, checkpoints=())
+        fresh = Simulation(self.prior, self.horizon, sampling, plans)
+        if not sums:
+            return fresh._each(cuts[0], cuts[-1], threads)
+        found = np.empty((len(plans), len(cuts) - 1))
+        most = max(1, _MOST_AT_ONCE // self.sampling.runs)
+        block = 0
+        while block < len(cuts) - 1:
+            after = block + 1
+            while after < len(cuts) - 1 and cuts[after + 1] - cuts[block] <= most:
+                after += 1
+            some = np.array(cuts[block : after + 1])
+            for row, regret in enumerate(fresh._each(some[0], some[-1], threads)):
+                parts = np.split(regret, some[1:-1] - some[0])
+                found[row, block:after] = [part.sum() for part in parts]
+            block = after
+        return found
 
-def _results(
-    make: Callable[[], Simulation], chunks: Sequence[tuple[int, int]], each: float, crew: Crew
-) -> Iterator[_ChunkResult]:
-    """Results of all chunks in their order, whoever simulates them; each takes so many seconds."""
-    if not crew.worth(each * len(chunks), "chunks"):
-        yield from _in_order(make().chunk, chunks, crew.threads)
-        return
-    for results in crew.do(make, "chunks", _pieces(chunks, each, crew)):
-        yield from results
+    def _each(self, first: int, last: int, threads: int) -> Array:
+        """The regret of each policy on each problem, averaged over runs."""
+        size = max(1, _MOST_AT_ONCE // self.sampling.runs)
+        regret = np.empty((len(self.plans), last - first))
+        for begin in range(first, last, size):
+            end = min(begin + size, last)
+            drawn = self.problems(begin, end)
 
+            def play(position: int, begin: int = begin, end: int = end, drawn: Any = drawn) -> None:
+                regret[position, begin - first : end - first] = self._one(position, drawn, begin)
 
-def _pieces(chunks: Sequence[tuple[int, int]], each: float, crew: Crew) -> Iterator[Piece]:
-    """Runs of chunks: single ones until it is known how long these policies take."""
-    first = 0
-    while first < len(chunks):
-        left = len(chunks) - first
-        size = -(-left // crew.count(each * left, "chunks")) if crew.knows("chunks") else 1
-        last = min(first + size, len(chunks))
-        yield Piece((chunks[first:last],), each * (last - first))
-        first = last
+            in_threads(play, range(len(self.plans)), threads)
+        return regret
 
+    def _one(self, position: int, drawn: Any, first: int) -> Array:
+        sampling, count = self.sampling, len(drawn.means)
+        both = np.empty((2, count * sampling.runs))
+        final = None
+        if sampling.posterior:
+            final = np.empty((2, self.prior.arms, count * sampling.runs), np.float32)
+        try:
+            self.play(position, drawn, first, both, final=final)
+            if final is not None:
+                self._expect(final, both[0])
+        except IndexFault:
+            both[:] = np.inf
+        each = both[1 if sampling.simple else 0].reshape(count, sampling.runs)
+        return np.asarray(each.mean(axis=1))
 
-def simulate(
-    plans: Sequence[tuple[Policy, Plan]],
-    prior: Prior,
-    horizon: int,
-    *,
-    episodes: int,
-    runs: int,
-    seed: int,
-    checkpoints: Sequence[int],
-    crew: Crew,
-    lanes: int,
-    luck: int | None = None,
-    keep_plays: bool = False,
-    keep: Checkpoint,
-    resume: bool,
-    progress: Progress | None,
-) -> tuple[tuple[Evaluation, ...], Array]:
-    """The evaluations of policies that play the same problems, and the covariance of their regrets."""
-    problems = episodes // runs
-    kept = problems * len(plans) <= _MOST_KEPT
-    make = partial(
-        Simulation,
-        name_plans(plans),
-        prior,
-        horizon,
-        runs=runs,
-        seed=seed,
-        checkpoints=checkpoints,
-        lanes=lanes,
-        luck=luck,
-        keep_plays=keep_plays,
-        keep_regret=kept,
-    )
-    # Whole blocks of the most lanes, so that no lane idles.
-    blocks = _CHUNK_WORK // (horizon * prior.arms) // MOST_LANES
-    size = max(1, min(_MOST_EPISODES, max(1, blocks) * MOST_LANES) // runs)
-    chunks = [(first, min(first + size, problems)) for first in range(0, problems, size)]
-    each = len(plans) * work_seconds(prior, horizon, episodes) / len(chunks)
+    def _expect(self, final: npt.NDArray[np.float32], regret: Array) -> None:
+        """Expected regret of episodes given how often each arm was played and won."""
+        from ..kernels import posterior
 
-    count = len(plans)
-    total = np.zeros((count, len(checkpoints) + 1))
-    squares = np.zeros_like(total)
-    products = np.zeros((count, count))
-    plays = np.zeros((count, prior.arms))
-    regret = np.empty((count, problems if kept else 0), np.float32)
-    kept_plays = np.empty((count, prior.arms, problems if keep_plays else 0), np.float32)
-    now = {"total": total, "squares": squares, "products": products, "plays": plays}
-    done = 0
-
-    def state() -> dict[str, Any]:
-        ahead = chunks[done][0] if done < len(chunks) else problems
-        return {
-            **now,
-            "done": done,
-            "regret": regret[:, :ahead],
-            "kept_plays": kept_plays[:, :, :ahead],
-        }
-
-    if resume:
-        known = keep.read(state().keys())
-        done = int(known["done"])
-        for name, sums in now.items():
-            sums[:] = known[name]
-        regret[:, : known["regret"].shape[1]] = known["regret"]
-        kept_plays[:, :, : known["kept_plays"].shape[2]] = known["kept_plays"]
-    try:
-        rest = chunks[done:]
-        for (first, last), result in zip(rest, _results(make, rest, each, crew), strict=True):
-            # Ctrl-C must not come between the sums and their number.
-            with interrupts_later():
-                total += result.total
-                squares += result.squares
-                products += result.products
-                plays += result.plays
-                if kept:
-                    regret[:, first:last] = result.regret
-                if keep_plays:
-                    kept_plays[:, :, first:last] = result.problem_plays
-                done += 1
-            keep.write(state)
-            if progress is not None:
-                progress(last, problems)
-    finally:
-        if done:
-            keep.write(state, at_once=True)
-
-    means = total / problems
-    freedom = problems - 1
-    with np.errstate(divide="ignore", invalid="ignore"):
-        errors = np.sqrt(np.maximum(squares - problems * means**2, 0.0) / freedom / problems)
-        covariance = (products - problems * np.outer(means[:, -2], means[:, -2])) / freedom
-    evaluations = tuple(
-        Evaluation(
-            policy=plans[position][0].name,
-            mean_regret=float(means[position, -2]),
-            standard_error=float(errors[position, -2]) if freedom else math.nan,
-            simple_regret=float(means[position, -1]),
-            simple_error=float(errors[position, -1]) if freedom else math.nan,
-            checkpoints=np.array(checkpoints, dtype=np.int64),
-            curve=means[position, :-1],
-            curve_error=errors[position, :-1],
-            plays=plays[position] / episodes,
-            problem_regret=regret[position] if kept else None,
-            problem_plays=kept_plays[position] if keep_plays else None,
-        )
-        for position in range(count)
-    )
-    return evaluations, covariance
+        assert isinstance(self.prior, Bernoulli), "has_posterior() refuses others"
+        alpha, beta = np.array(self.prior.alpha), np.array(self.prior.beta)
+        posterior.expected_regret(alpha, beta, self.horizon, final[0], final[1], regret)

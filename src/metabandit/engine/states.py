@@ -1,17 +1,29 @@
-"""How likely play with a policy leads to each state of the counts, step by step."""
+"""How likely play with a policy leads to each state of the counts, step by step.
+
+With Beta(a_k, b_k) means, p_k = (a_k + s_k)/(a_k + b_k + n_k), and a policy that plays arm k with
+probability pi_k in a state of plays n and successes s,
+
+    P_0(0, 0) = 1,   P_{m+1}(n + e_k, s + e_k) += pi_k p_k P_m(n, s),
+                     P_{m+1}(n + e_k, s)       += pi_k (1 - p_k) P_m(n, s).
+
+The expected reward of m plays is the sum of P_m(n, s) (s_1 + ... + s_K), and regret is m E[max mu_k]
+less that. On a problem with given means mu the same weights serve, each times the likelihood ratio
+
+    prod_k  mu_k^{s_k} (1 - mu_k)^{n_k - s_k} / (B(a_k + s_k, b_k + n_k - s_k) / B(a_k, b_k)).
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
 
 from ..bayes.induction import first_outcomes
+from ..decisions import ByCuts, ByEpochs, ByPosterior, ByTable, Index
 from ..errors import IndexFault
-from ..policies import ByCounts, Plan
+from ..policies import Plan
 from ..priors import Bernoulli, Prior
 from ..priors.families import Array
 from .threads import one_blas_thread
@@ -34,65 +46,77 @@ def _base(prior: Prior) -> tuple[Sequence[float], Sequence[float]]:
 
 def mirrors(plan: Plan, prior: Prior) -> bool:
     """Whether exchanging the two arms changes nothing."""
-    by = plan.by_counts
     alpha, beta = _base(prior)
     return (
-        isinstance(by, ByCounts)
-        and by.cuts is None
-        and prior.arms == 2
+        prior.arms == 2
+        and not isinstance(plan.decision, ByCuts)
         and len(set(zip(alpha, beta, strict=True))) == 1
         and bool((plan.counts[:, :1] == plan.counts).all())
     )
 
 
-@dataclass
-class _Rule:
-    """A policy in the form that kernels/forward.py reads."""
+def obstacle(plan: Plan, arms: int) -> str | None:
+    """Why a policy has no exact evaluation, or None."""
+    decision = plan.decision
+    if isinstance(decision, ByPosterior) and decision.beta is not None:
+        return None if arms == 2 else f"it has an exact evaluation for 2 arms only, not {arms}"
+    if isinstance(decision, (Index, ByTable, ByCuts)):
+        return None
+    if isinstance(decision, ByEpochs):
+        return "UCB2 keeps a memory beyond the counts (its epochs)"
+    return "it is known as a rule to simulate only"
 
-    choice: Any
-    program: Any
-    tables: Any
-    fixed: bool  # whether the indices stay what they are
 
+def _choice(plan: Plan, arms: int, horizon: int) -> Any:
+    """How a policy chooses, in the form that kernels/forward.py reads."""
+    from ..kernels import forward
 
-def _rule(plan: Plan, horizon: int) -> _Rule:
-    from ..kernels import counts as pairs
-    from ..kernels import forward, machine, rows
-
-    by = plan.by_counts
-    assert isinstance(by, ByCounts)
-    kind = forward.BY_INDEX
+    decision = plan.decision
+    kinds = {
+        Index: forward.BY_INDEX,
+        ByTable: forward.BY_TABLE,
+        ByCuts: forward.BY_CUTS,
+        ByPosterior: forward.BY_POSTERIOR,
+    }
     gammas, corner = np.zeros((7, 2)), np.zeros((1, 1))
-    if by.table is not None:
-        kind = forward.BY_TABLE
-    elif by.cuts is not None:
-        kind = forward.BY_CUTS
-    elif by.posterior is not None:
-        kind = forward.BY_POSTERIOR
-        gammas, corner = _posterior_tables(*by.posterior, horizon)
-    nothing = np.zeros(horizon)
-    choice = forward.Choice(
-        kind,
-        nothing if by.rate is None else by.rate,
-        nothing if by.needed is None else by.needed,
-        np.zeros((1, 1)) if by.table is None else by.table,
-        np.zeros((1, 2), np.uint16) if by.cuts is None else by.cuts,
+    if isinstance(decision, ByPosterior):
+        assert decision.beta is not None, "obstacle() refuses others"
+        gammas, corner = _posterior_tables(*decision.beta, horizon)
+    rate = needed = np.zeros(0)
+    if isinstance(decision, Index):
+        begin = arms if plan.each_once else 0
+        moment = (begin, plan.pseudo_plays, arms)
+        rate = decision.rates(horizon, *moment)
+        needed = decision.needed_plays(horizon, *moment)
+    return forward.Choice(
+        kinds[type(decision)],
+        rate if len(rate) else np.zeros(horizon),
+        needed if len(needed) else np.zeros(horizon),
+        decision.table if isinstance(decision, ByTable) else np.zeros((1, 1)),
+        decision.cuts if isinstance(decision, ByCuts) else np.zeros((1, 2), np.uint16),
         gammas,
         corner,
     )
+
+
+def _judged(plan: Plan, arms: int, horizon: int) -> Any:
+    """A policy as kernels/forward.py takes it: its choice, program and indices by count."""
+    from ..kernels import counts, forward, machine, rows
+
     columns = [tuple(column) for column in plan.counts.T.tolist()]
     kinds = list(dict.fromkeys(columns))
-    which = np.array([kinds.index(column) for column in columns])
+    row_of = np.array([kinds.index(column) for column in columns])
     different = len(kinds)
-    if by.table is not None and by.which is not None:
-        which, different = by.which, by.table.shape[0]
+    if isinstance(plan.decision, ByTable):
+        row_of, different = np.array(plan.decision.row_of), plan.decision.table.shape[0]
     count = math.comb(horizon + 2, 2)
     statistics = np.zeros((different, 3, count))
     for row, column in enumerate(kinds[:different]):
-        pairs.fill_statistics(np.array(column), statistics[row])
-    program = machine.load(by.program, plan.uses_s)
-    tables = pairs.Tables(
-        which,
+        counts.fill_statistics(np.array(column), statistics[row])
+    compiled = plan.decision.program() if isinstance(plan.decision, Index) else None
+    program = machine.load(compiled, False)
+    tables = counts.Tables(
+        row_of,
         statistics,
         np.zeros((different, count)),
         np.zeros((different, count)),
@@ -101,10 +125,7 @@ def _rule(plan: Plan, horizon: int) -> _Rule:
         program.scalars.copy(),
         np.zeros((4 + program.registers) * rows.STRIDE),
     )
-    fixed = kind in (forward.BY_CUTS, forward.BY_POSTERIOR)
-    return _Rule(
-        choice, program, tables, fixed or (kind == forward.BY_INDEX and not program.varies)
-    )
+    return forward.Judged(_choice(plan, arms, horizon), program, tables)
 
 
 def _posterior_tables(a: float, b: float, horizon: int) -> tuple[Array, Array]:
@@ -129,50 +150,40 @@ def _posterior_tables(a: float, b: float, horizon: int) -> tuple[Array, Array]:
     return gammas, np.clip(corner, 0.0, 1.0)
 
 
-class _Propagation:
-    """What the evaluations for two and for three arms have in common."""
+class _States:
+    """What the evaluations for two and for three arms have in common.
 
-    def __init__(
-        self,
-        name: str,
-        plan: Plan,
-        prior: Prior,
-        horizon: int,
-        share: Callable[..., Any],
-    ) -> None:
-        from ..kernels import counts as pairs
-        from ..kernels import forward
+    share: maps a function over the parts of a step, on threads or not
+    """
+
+    def __init__(self, plan: Plan, prior: Prior, horizon: int, share: Callable[..., Any]) -> None:
+        from ..kernels import counts, forward
 
         self.kernel = forward
-        self.name = name
         self.plan = plan
         self.prior = prior
         self.horizon = horizon
         self.share = share
         self.begin = prior.arms if plan.each_once else 0
-        self.pseudo_plays = float(plan.counts[0].sum())
         self.alpha, self.beta = _base(prior)
-        self.chance = pairs.chances(self.alpha, self.beta, horizon)
-        self.rule = _rule(plan, horizon)
+        self.chance = counts.chances(self.alpha, self.beta, horizon)
+        self.clock = forward.Clock(horizon, plan.pseudo_plays, prior.arms)
+        self.policy = _judged(plan, prior.arms, horizon)
+        # Whether the indices stay what they are, and are finite.
+        kind = self.policy.choice.kind
+        self.fixed = kind in (forward.BY_CUTS, forward.BY_POSTERIOR) or (
+            kind == forward.BY_INDEX and not self.policy.program.varies
+        )
         self.finite = True
-        if self.rule.fixed:
+        if self.fixed:
             self.finite = self._set_tables(self.begin, horizon)
         self.fault = np.zeros(5)
 
     def _set_tables(self, m: int, most: int) -> bool:
-        finite: bool = self.kernel.set_tables(
-            m,
-            self.horizon,
-            self.pseudo_plays,
-            self.prior.arms,
-            self.rule.program,
-            self.rule.choice,
-            self.rule.tables,
-            most,
-        )
+        finite: bool = self.kernel.set_tables(m, self.clock, self.policy, most)
         return finite
 
-    def _first_states(self) -> list[tuple[tuple[int, ...], float]]:
+    def first_states(self) -> list[tuple[tuple[int, ...], float]]:
         """The states before the first choice: successes of each arm, and their weight."""
         if not self.begin:
             return [((0,) * self.prior.arms, 1.0)]
@@ -180,37 +191,38 @@ class _Propagation:
 
     def _means(self) -> Array:
         """The mean reward of each arm by pair, pseudo-observations included; -1 if there is none."""
-        from ..kernels import counts as pairs
+        from ..kernels import counts
 
         statistics = np.zeros((3, math.comb(self.horizon + 2, 2)))
         means = np.empty((self.prior.arms, statistics.shape[1]))
-        for arm, counts in enumerate(self.plan.counts.T):
-            pairs.fill_statistics(np.ascontiguousarray(counts), statistics)
+        for arm, column in enumerate(self.plan.counts.T):
+            counts.fill_statistics(np.ascontiguousarray(column), statistics)
             means[arm] = np.where(statistics[0] > 0.0, statistics[1], -1.0)
         return means
 
     def _refuse(self, fault: Array, m: int) -> NoReturn:
         arm, n, s, value = fault[:4].tolist()
-        row = self.rule.tables.which[int(arm)]
+        tables = self.policy.tables
         position = math.comb(int(n) + 1, 2) + int(s)
-        plays, mean, spread = self.rule.tables.statistics[row, :, position].tolist()
-        raise IndexFault(
-            self.name,
-            (plays, mean, spread, self.pseudo_plays + m, value),
-            uses_s=self.rule.program.uses_s,
-        )
+        plays, mean, spread = tables.statistics[tables.which[int(arm)], :, position].tolist()
+        state = (plays, mean, spread, self.plan.pseudo_plays + m, value)
+        raise IndexFault(self.plan.name, state, uses_s=self.policy.program.uses_s)
 
 
-class TwoArms(_Propagation):
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        from ..kernels import counts as pairs
+class TwoArms(_States):
+    """The states of two arms after m plays."""
 
-        self.parts = pairs.parts
-        self.mirror = mirrors(self.plan, self.prior)
-        self.offset, self.stride = pairs.layout(self.horizon, self.mirror)
+    def __init__(
+        self, plan: Plan, prior: Prior, horizon: int, share: Callable[..., Any] = map
+    ) -> None:
+        super().__init__(plan, prior, horizon, share)
+        from ..kernels import counts
+
+        self.parts = counts.parts
+        self.mirror = mirrors(plan, prior)
+        self.offset, self.stride = counts.layout(horizon, self.mirror)
         self.weight = np.zeros(self.offset[-1])
-        count = math.comb(self.horizon + 2, 2)
+        count = math.comb(horizon + 2, 2)
         self.slice = self.kernel.Slice(
             self.weight,
             np.full(count, self.kernel.MOST_PLAYS),
@@ -221,20 +233,25 @@ class TwoArms(_Propagation):
             self.mirror,
         )
         n = 1 if self.begin else 0
-        for (s1, s2), weight in self._first_states():
+        for (s1, s2), weight in self.first_states():
             self.weight[self.offset[n] + s1 * self.stride[n] + s2] = weight
             self.slice.first[n + s1] = 0
             self.slice.last[n + s1] = n
-        self.rooms = [np.zeros(self.kernel.ROOM) for _ in range(_PARTS)]
-        self.edges: list[tuple[Any, Any, Any]] = []
-        if self.horizon > LONG:
+        size = rows = 0
+        if horizon > LONG:
             blocks = np.arange(len(self.offset) - 1)
             size = int(((blocks + 3) * self.stride[blocks]).max())
-            rows = self.horizon + 2
-            self.edges = [
-                (np.zeros(size), np.full(rows, self.kernel.MOST_PLAYS), np.full(rows, -1))
-                for _ in range(_PARTS)
-            ]
+            rows = horizon + 2
+        self.work = [
+            self.kernel.StepWork(
+                np.zeros(self.kernel.ROOM),
+                np.zeros(size),
+                np.full(rows, self.kernel.MOST_PLAYS),
+                np.full(rows, -1),
+                np.zeros(5),
+            )
+            for _ in range(_PARTS if horizon > LONG else 1)
+        ]
 
     def advance(self, first: int, last: int) -> None:
         """From `first` plays to `last`."""
@@ -243,45 +260,31 @@ class TwoArms(_Propagation):
             status = self.kernel.run_two(
                 first,
                 min(shared, last),
-                self.horizon,
-                self.pseudo_plays,
+                self.clock,
                 self.slice,
-                self.rule.choice,
-                self.rule.program,
-                self.rule.tables,
+                self.policy,
                 self.finite,
-                self.rooms[0],
-                self.fault,
+                self.work[0],
             )
             if status != self.kernel.DONE:
-                self._refuse(self.fault, int(self.fault[4]))
+                self._refuse(self.work[0].fault, int(self.work[0].fault[4]))
         for m in range(shared, last):
             self._shared_step(m)
 
     def _shared_step(self, m: int) -> None:
-        finite = self.finite if self.rule.fixed else self._set_tables(m, m)
+        finite = self.finite if self.fixed else self._set_tables(m, m)
         parts = self.parts(m, self.mirror, _PARTS)
-        faults = np.zeros((len(parts), 5))
 
         def step(position: int) -> int:
-            status: int = self.kernel.step_two(
-                m,
-                *parts[position],
-                self.slice,
-                self.rule.choice,
-                self.rule.tables,
-                finite,
-                self.rooms[position],
-                *self.edges[position],
-                faults[position],
-            )
+            work, part = self.work[position], parts[position]
+            status: int = self.kernel.step_two(m, *part, self.slice, self.policy, finite, work)
             return status
 
         for position, status in enumerate(list(self.share(step, range(len(parts))))):
             if status != self.kernel.DONE:
-                self._refuse(faults[position], m)
-        for (_, high), edge in zip(parts[:-1], self.edges, strict=False):
-            self.kernel.join(high, self.slice, *edge)
+                self._refuse(self.work[position].fault, m)
+        for (_, high), work in zip(parts[:-1], self.work, strict=False):
+            self.kernel.join(high, self.slice, work)
         self.kernel.fold(m + 1, self.slice)
 
     def totals(self, m: int) -> tuple[float, Array]:
@@ -359,40 +362,35 @@ class TwoArms(_Propagation):
         return total
 
 
-class ThreeArms(_Propagation):
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+class ThreeArms(_States):
+    """The states of three arms after m plays."""
+
+    def __init__(
+        self, plan: Plan, prior: Prior, horizon: int, share: Callable[..., Any] = map
+    ) -> None:
+        super().__init__(plan, prior, horizon, share)
         from ..kernels import three_arms
 
         self.three = three_arms
-        shape = (self.horizon + 2, self.horizon + 2)
+        shape = (horizon + 2, horizon + 2)
         self.offset, self.after_offset = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-        size = self.three.offsets(self.horizon, self.offset)
+        size = self.three.offsets(horizon, self.offset)
         self.weight, self.after = np.zeros(size), np.zeros(size)
         self.three.offsets(self.begin, self.offset)
         begin = self.offset[1, 1] if self.begin else 0
-        for position, (_, weight) in enumerate(self._first_states()):
+        for position, (_, weight) in enumerate(self.first_states()):
             self.weight[begin + position] = weight
         self.room = np.zeros(self.three.ROOM)
 
     def advance(self, first: int, last: int) -> None:
         """From `first` plays to `last`."""
         for m in range(first, last):
-            finite = self.finite if self.rule.fixed else self._set_tables(m, m)
+            finite = self.finite if self.fixed else self._set_tables(m, m)
             size = self.three.offsets(m + 1, self.after_offset)
             self.after[:size] = 0.0
+            states = self.three.States(self.weight, self.offset, self.after, self.after_offset)
             status = self.three.step_forward(
-                m,
-                self.weight,
-                self.offset,
-                self.after,
-                self.after_offset,
-                self.chance,
-                self.rule.choice,
-                self.rule.tables,
-                finite,
-                self.room,
-                self.fault,
+                m, states, self.chance, self.policy, finite, self.room, self.fault
             )
             if status != self.kernel.DONE:
                 self._refuse(self.fault, m)

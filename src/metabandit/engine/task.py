@@ -1,108 +1,189 @@
-"""What a policy is wanted for: the problems, the plays, what to be good at; and how it is asked."""
+"""The task: what is asked, checked once and passed whole."""
 
 from __future__ import annotations
 
 import platform
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.metadata import version
+from typing import Any
 
 import numpy as np
 
-from ..bayes.optimum import Optimum
-from ..errors import InputError
-from ..policies import Policy, policy
+from ..errors import InputError, nearest
+from ..policies import Policy, Start, policy
 from ..priors import Prior, check_prior
-from ..settings import check_horizon, check_whole, read_number
-from ..workers import Asked, Crew, make_crew
-from .objectives import Objective, read_objective
+from ..settings import check_horizon, check_seed, check_whole, read_number
+from ..workers import Workers, make_workers
+from .engine import Engine
+from .floor import Floor
+from .objectives import REGRET, Objective, read_objective
+from .results import EXACT, MONTE_CARLO
+from .simulated import MOST_LANES, Sampling
+
+AUTO = "auto"
+METHODS = (AUTO, EXACT, MONTE_CARLO)
+_EPISODES = 100_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What is asked. `read_task` makes one from what a person gives.
+
+    prior, horizon: the problems, and plays per episode
+    objective, reference: what a policy is to be good at, and the policy that `wins` compares with
+    start: how index policies begin that do not say so themselves
+    seed: one seed, one result, whoever works
+    workers: threads and, through an executor, other processes
+    effort, time_limit: how long to search; seconds after which a search ends
+    method, episodes, runs: how policies are judged: exactly or on so many episodes, `runs` of them per
+        problem; None leaves the number of episodes to whoever judges
+    reward_seed: of the rewards, if the same problems are to be played with other rewards
+    checkpoints: plays after which the regret curve is taken
+    lanes, keep_plays: see `evaluate`
+    floor: the least possible regret, if it is wanted
+    """
+
+    prior: Prior
+    horizon: int
+    workers: Workers
+    objective: Objective = REGRET
+    reference: Policy | None = None
+    start: Start = Start()  # noqa: RUF009  (it is frozen)
+    seed: int = 0
+    effort: float = 1.0
+    time_limit: float | None = None
+    method: str = AUTO
+    episodes: int | None = None
+    runs: int = 1
+    reward_seed: int | None = None
+    checkpoints: tuple[int, ...] = ()
+    lanes: int = MOST_LANES
+    keep_plays: bool = False
+    floor: Floor | None = None
+
+    @cached_property
+    def engine(self) -> Engine:
+        """What computes regret on this task; workers keep what they make for it."""
+        return Engine(self.prior, self.horizon, self.workers)
+
+    @property
+    def problems(self) -> int:
+        """Problems that a comparison plays, if it is simulated."""
+        episodes = max(_EPISODES // self.runs, 1) * self.runs
+        return (episodes if self.episodes is None else self.episodes) // self.runs
+
+    @property
+    def sampling(self) -> Sampling:
+        """The episodes of a comparison, if it is simulated."""
+        return Sampling(
+            runs=self.runs,
+            seed=self.seed,
+            reward_seed=self.reward_seed,
+            checkpoints=self.checkpoints,
+            lanes=self.lanes,
+            keep_plays=self.keep_plays,
+        )
+
+
+def read_task(
+    prior: Prior,
+    horizon: int,
+    *,
+    threads: int | None = None,
+    executor: Executor | None = None,
+    objective: str = "regret",
+    reference: str | Policy | None = None,
+    start: str | Start | None = None,
+    checkpoints: Sequence[int] | None = None,
+    **numbers: object,
+) -> Task:
+    """Check what a person asks for; `numbers` are the other fields of a task."""
+    check_prior(prior)
+    horizon = check_horizon(horizon)
+    checked = {name: _CHECKS[name](value) for name, value in numbers.items() if value is not None}
+    task = Task(
+        prior=prior,
+        horizon=horizon,
+        workers=make_workers(threads, executor),
+        objective=read_objective(objective, reference=reference),
+        reference=None if reference is None else policy(reference),
+        start=Start.read(start),
+        checkpoints=tuple(_read_points(checkpoints, horizon)),
+        **checked,
+    )
+    if task.reference is not None:
+        task.reference.check(prior, horizon)
+    if task.episodes is not None and task.episodes % task.runs:
+        raise InputError(
+            f"the number of episodes ({task.episodes}) must be a multiple of the runs per problem "
+            f"({task.runs})"
+        )
+    return task
+
+
+def default_checkpoints(horizon: int, count: int = 24) -> list[int]:
+    """Numbers of plays at which regret is looked at: spread evenly in the logarithm."""
+    points = np.geomspace(1, horizon, count).round().astype(int)
+    return sorted({int(point) for point in points} | {horizon})
+
+
+def _read_points(checkpoints: Sequence[int] | None, horizon: int) -> list[int]:
+    """The checkpoints in order, the horizon among them."""
+    if checkpoints is None or len(checkpoints) == 0:
+        return default_checkpoints(horizon)
+    points = sorted({check_whole(point, "a checkpoint", -(2**62)) for point in checkpoints})
+    if points[0] < 1 or points[-1] > horizon:
+        raise InputError(f"checkpoints must lie between 1 and the horizon {horizon}, not {points}")
+    return points if points[-1] == horizon else [*points, horizon]
+
+
+def _check_effort(effort: Any) -> float:
+    number = read_number(effort, "the effort")
+    if number <= 0.0:
+        raise InputError(f"the effort must be greater than 0, not {number:g}")
+    return number
+
+
+def _check_time_limit(limit: Any) -> float:
+    number = read_number(limit, "the time limit")
+    if number <= 0.0:
+        raise InputError(f"the time limit must be greater than 0 seconds, not {number:g}")
+    return number
+
+
+def _check_method(method: object) -> str:
+    if method not in METHODS:
+        raise InputError(f"unknown method {method!r}; {nearest(str(method), METHODS)}")
+    return str(method)
+
+
+def _check_lanes(lanes: object) -> int:
+    number = check_whole(lanes, "lanes", 0)
+    if number % 64 or not 64 <= number <= MOST_LANES:
+        raise InputError(f"lanes must be a multiple of 64 from 64 to 512, not {lanes}")
+    return number
+
+
+_CHECKS: dict[str, Callable[[Any], Any]] = {
+    "seed": check_seed,
+    "effort": _check_effort,
+    "time_limit": _check_time_limit,
+    "method": _check_method,
+    "episodes": lambda value: check_whole(value, "the number of episodes", 1),
+    "runs": lambda value: check_whole(value, "the number of runs per problem", 1),
+    "reward_seed": lambda value: check_seed(value, "the seed of the rewards"),
+    "lanes": _check_lanes,
+    "keep_plays": bool,
+}
 
 
 def stream(seed: int, *path: int) -> int:
     """A seed that depends on the run's seed and on where it is used."""
     state = np.random.SeedSequence((seed, *path)).generate_state(2, np.uint32)
     return (int(state[0]) << 31 ^ int(state[1])) % 2**62
-
-
-class Floor:
-    """What the Bayes-optimal policy has: known, or still being computed by a worker."""
-
-    def __init__(self, known: Optimum | None, asked: Asked | None = None) -> None:
-        self.known = known
-        self.asked = asked
-
-    def now(self) -> Optimum | None:
-        """If it is there."""
-        if self.asked is not None and not self.asked.done():
-            return None
-        return self.wait()
-
-    def wait(self) -> Optimum | None:
-        """As soon as it is there; None if no memory is large enough."""
-        if self.asked is not None:
-            asked, self.asked = self.asked, None
-            with suppress(InputError):
-                self.known = asked.result()
-        return self.known
-
-
-@dataclass(frozen=True, kw_only=True)
-class Aim:
-    """What is asked, with which seed, and who does the work; the floor, if it is wanted."""
-
-    prior: Prior
-    horizon: int
-    objective: Objective
-    reference: Policy | None
-    seed: int
-    crew: Crew
-    floor: Floor | None = None
-
-    def least(self) -> Optimum | None:
-        """What the Bayes-optimal policy has, if it is wanted and can be had."""
-        return None if self.floor is None else self.floor.wait()
-
-
-def make_aim(
-    prior: Prior,
-    horizon: int,
-    *,
-    objective: str,
-    reference: str | Policy | None,
-    seed: int,
-    threads: int | None,
-    executor: Executor | None,
-) -> Aim:
-    """Check what is asked."""
-    aim = Aim(
-        prior=check_prior(prior),
-        horizon=check_horizon(horizon),
-        objective=read_objective(objective, reference=reference),
-        reference=None if reference is None else policy(reference),
-        seed=check_whole(seed, "the seed", 0),
-        crew=make_crew(threads, executor),
-    )
-    if aim.reference is not None:
-        aim.reference.check(prior, aim.horizon)
-    return aim
-
-
-def check_effort(effort: float) -> float:
-    """A positive number."""
-    effort = read_number(effort, "the effort")
-    if effort <= 0.0:
-        raise InputError(f"the effort must be greater than 0, not {effort:g}")
-    return effort
-
-
-def check_time_limit(limit: float | None) -> float | None:
-    """A number of seconds, or None."""
-    if limit is not None:
-        limit = read_number(limit, "the time limit")
-        if limit <= 0.0:
-            raise InputError(f"the time limit must be greater than 0 seconds, not {limit:g}")
-    return limit
 
 
 def silent(message: str) -> None:

@@ -4,35 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
+from functools import partial
 
 from ..errors import InputError, nearest
 from ..policies import Policy, Start
-from .program import Program, read_program
+from . import latex, program
+from .policy import ExportedPolicy, read_exported
 
 
 @dataclass(frozen=True)
 class Target:
-    """A language to export to: the module that writes it, and how its files may end.
+    """A language to export to, and how its files may end.
 
     `plays` says that what is written chooses arms, and so needs every number.
     """
 
-    module: str
+    write: Callable[[ExportedPolicy], str]
     suffixes: tuple[str, ...]
     plays: bool = True
 
-    def write(self, program: Program) -> str:
-        writer: Callable[[Program], str] = import_module(f".{self.module}", __name__).write
-        return writer(program)
-
 
 TARGETS = {
-    "python": Target("python", (".py",)),
-    "javascript": Target("javascript", (".mjs", ".js")),
-    "c": Target("c", (".c", ".h")),
-    "sql": Target("sql", (".sql",)),
-    "latex": Target("latex", (".tex",), plays=False),
+    "python": Target(partial(program.write, language="python"), (".py",)),
+    "javascript": Target(partial(program.write, language="javascript"), (".mjs", ".js")),
+    "c": Target(partial(program.write, language="c"), (".c", ".h")),
+    "sql": Target(program.write_sql, (".sql",)),
+    "latex": Target(latex.write, (".tex",), plays=False),
 }
 
 
@@ -50,16 +47,32 @@ def export(
     horizon: int | None = None,
     start: str | Start | None = None,
 ) -> str:
-    """An index policy as a program in `to`: python, javascript, c, sql or latex.
+    """Write an index policy as a program that needs nothing but its language.
 
+    Parameters
+    ----------
+    policy
+        An index policy: its text, its file or the policy itself.
+    to
+        The language: python, javascript, c, sql or latex.
+    horizon
+        The number of plays in all, for indices that read h; a learned policy file knows it.
+    start
+        How the policy begins, if it has no start of its own.
+
+    Returns
+    -------
+    str
+        The program.
+
+    Examples
+    --------
     >>> import metabandit as mb
     >>> "return r + math.sqrt(2 * math.log(t) / n)" in mb.export("ucb1")
     True
-
-    `horizon` is the number of plays in all, for indices that read h; a learned policy file knows it.
     """
     target = find_target(to)
-    return target.write(read_program(policy, start, horizon, play=target.plays))
+    return target.write(read_exported(policy, start, horizon, play=target.plays))
 
 
 __all__ = ["TARGETS", "Target", "export", "find_target"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib.metadata import version
 from itertools import product
 
-from ..language import VARIABLES, Apply, Constant, Tree, latex, variables
+from ..language import VARIABLES, Apply, Constant, Tree, latex
 from ..language.operators import VARIABLE_LATEX, polynomial_degree
-from .program import Program
+from .policy import ExportedPolicy
 
 # Digits of a weight, and letters of a line of terms, about.
 _DIGITS = 6
@@ -28,7 +28,7 @@ _DOCUMENT = r"""\documentclass{article}
 
 \noindent The bandit policy %(name)s plays the arm $k$ whose index is largest, ties at random:
 %(formula)s
-%(symbols)s.
+%(symbols)s.%(exceptions)s
 
 \medskip
 \noindent Start: %(start)s.%(origin)s
@@ -107,9 +107,25 @@ def _formula(tree: Tree) -> str:
     )
 
 
-def _symbols(tree: Tree) -> str:
-    read = [name for name in VARIABLES if name in variables(tree)]
-    shown = [f"${VARIABLE_LATEX[name]}$ is the {_meaning(name)}" for name in read]
+def _exceptions(policy: ExportedPolicy) -> str:
+    """When the index is not what decides."""
+    words = ""
+    if policy.rate is not None:
+        words += f" With probability ${latex(policy.rate)}$ any arm is played at random instead."
+    if policy.needed is not None:
+        words += (
+            f" While some arm has fewer than ${latex(policy.needed)}$ plays, the arm with the fewest is "
+            f"played."
+        )
+    return words
+
+
+def _symbols(policy: ExportedPolicy) -> str:
+    shown = [
+        f"${VARIABLE_LATEX[name]}$ is the {_meaning(name)}"
+        for name in VARIABLES
+        if policy.reads(name)
+    ]
     if not shown:
         return "No symbol is read"
     return "Here " + "; ".join(shown)
@@ -121,16 +137,17 @@ def _meaning(name: str) -> str:
     return plural.get(name, VARIABLES[name])
 
 
-def write(program: Program) -> str:
+def write(policy: ExportedPolicy) -> str:
     """The document as text."""
-    tree = program.tree
+    tree = policy.tree
     is_power = isinstance(tree, Apply) and tree.operator == "polynomial"
-    origin = program.provenance
+    origin = policy.provenance
     return _DOCUMENT % {
-        "name": escape(program.name),
+        "name": escape(policy.name),
         "formula": _formula(tree),
-        "symbols": _symbols(tree),
-        "start": escape(program.start),
+        "symbols": _symbols(policy),
+        "exceptions": _exceptions(policy),
+        "start": escape(policy.start),
         "origin": f" It was {escape(origin)}." if origin else "",
         "version": version("metabandit"),
         "rounded": f" Weights are rounded to {_DIGITS} digits." if is_power else "",

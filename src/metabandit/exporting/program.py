@@ -1,135 +1,81 @@
-"""What every language needs to know of a policy to write it down."""
+"""An index policy as a program: the template of a language, filled in.
+
+A template is in templates/, one file per language; what is here is the same for all of them: the
+expressions as statements, the functions that these call, and lines that are not too long.
+"""
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Mapping
-from dataclasses import dataclass
-from importlib.metadata import version
+import re
+from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError
-from ..language import Apply, Constant, Name, Tree, bind, text, variables
+from ..language import Apply, Name, Tree, variables
 from ..language.polynomials import plain
-from ..language.source import Assignment, Language, squares, write_source
-from ..policies import IndexPolicy, Policy, Start
-from ..policies.catalogue import policy as read_policy
-from ..policies.file import Origin
-from ..settings import check_horizon, write_number
+from ..language.source import Assignment, raising, real, squares, write_source
+from ..settings import write_number
+from .policy import ExportedPolicy
+from .translation import helpers
 
-# Lines of an exported program are no longer than this, its comments somewhat shorter.
-WIDTH = 100
-_COMMENT = 90
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+# Lines are no longer than this, and statements that are no sums somewhat shorter.
+_WIDTH = 100
 _STATEMENT = 80
-_ZERO, _ONE = Constant(0.0), Constant(1.0)
+_INDENT = {"python": "    ", "javascript": "  ", "c": "  "}
+_ASSIGN = {"python": "", "javascript": "const ", "c": "const double "}
+_SQL_FUNCTIONS = ("ln", "exp", "sqrt", "abs", "pow", "min", "max")
 
 
-@dataclass(frozen=True)
-class Program:
-    """An index policy with all its numbers: the index, how it begins, and where it is from.
+@cache
+def _template(language: str) -> Template:
+    from jinja2 import Environment, StrictUndefined
 
-    `counts` are plays, sum and squares of the pseudo-observations, each a number for all arms or one
-    an arm; None is the start each-once.
-    """
-
-    name: str
-    tree: Tree
-    counts: tuple[tuple[float, ...], ...] | None
-    horizon: int | None
-    origin: Origin | None
-
-    def reads(self, variable: str) -> bool:
-        return variable in variables(self.tree)
-
-    @property
-    def arms(self) -> int | None:
-        """For how many arms the start has numbers; None if for any."""
-        if self.counts is None or len(self.counts[0]) == 1:
-            return None
-        return len(self.counts[0])
-
-    @property
-    def least_plays(self) -> float:
-        """The fewest plays of an arm, pseudo-plays included, that the index is asked for."""
-        return 1.0 if self.counts is None else min(self.counts[0])
-
-    @property
-    def start(self) -> str:
-        """How the policy begins, in words."""
-        if self.counts is None:
-            return "each arm is played once"
-        shown = [", ".join(map(write_number, row)) for row in self.counts]
-        each = "each arm" if self.arms is None else "the arms"
-        played, total, squared = shown if self.arms is None else [f"({row})" for row in shown]
-        words = f"{each} began with {played} plays, rewards of {total} in sum"
-        return f"as if {words}" + (f", their squares {squared}" if self.reads("s") else "")
-
-    @property
-    def provenance(self) -> str:
-        """For what the policy was learned and how well it does; empty if it was not learned."""
-        origin = self.origin
-        if origin is None:
-            return ""
-        words = (
-            f"learned for {origin.arms} arms, {origin.horizon} plays and the prior {origin.prior}"
-        )
-        if origin.regret is not None:
-            exact = origin.regret.method == "exact"
-            error = "exact" if exact else f"standard error {origin.regret.standard_error:.2g}"
-            words += f", with a mean regret of {origin.regret.mean:.6g} ({error})"
-        return words
-
-    def notes(self, *usage: str) -> list[str]:
-        """What the head of a program says, in lines: what it is, its formula, start and origin."""
-        lines = [
-            f"The bandit policy {_one_line(self.name)}, exported by metabandit {version('metabandit')}.",
-            "",
-        ]
-        lines += _wrap("Index:   ", formula(self.tree))
-        lines += _wrap("Start:   ", self.start)
-        if self.provenance:
-            lines += _wrap("Origin:  ", self.provenance)
-        if self.reads("h"):
-            lines += _wrap("Horizon: ", f"{self.horizon} plays")
-        return [*lines, "", *usage]
+    source = files(__package__).joinpath("templates", f"{language}.jinja").read_text("utf-8")
+    rules = Environment(trim_blocks=True, undefined=StrictUndefined, keep_trailing_newline=True)
+    return rules.from_string(source)
 
 
-def _one_line(name: str) -> str:
-    """A name that no comment ends in: a new line would be code."""
-    return " ".join("".join(c if c.isprintable() else " " for c in name).split())
+# Lines -----------------------------------------------------------------------------------------
 
 
-def _wrap(label: str, words: str) -> list[str]:
-    return textwrap.wrap(
-        label + words,
-        _COMMENT,
-        subsequent_indent=" " * len(label),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+def _terms(text: str) -> list[str]:
+    """A sum as its terms, each but the first with its sign in front."""
+    found, depth, begin = [], 0, 0
+    for place, letter in enumerate(text):
+        depth += (letter in "([") - (letter in ")]")
+        if depth == 0 and text[place : place + 3] in (" + ", " - "):
+            found.append(text[begin:place])
+            begin = place + 1
+    return [*found, text[begin:]]
 
 
-def formula(tree: Tree) -> str:
-    """The index as text; what is a polynomial is said in words, for its weights follow below."""
-    if isinstance(tree, Apply) and tree.operator == "polynomial":
-        values = ", ".join(map(text, tree.operands[:4]))
-        count = sum(1 for weight in tree.operands[4:] if text(weight) != "0")
-        return f"a polynomial of {values} with {count} terms"
-    return text(tree)
+def _statement(head: str, text: str, end: str, *, indent: str, brackets: bool) -> list[str]:
+    """`head text end` on a line, or with one term of the sum per line where that is too long."""
+    line = f"{indent}{head}{text}{end}"
+    terms = _terms(text)
+    if len(line) <= _WIDTH or len(terms) == 1:
+        return [line]
+    inner = [f"{indent}{indent or '    '}{term}" for term in terms]
+    if brackets:
+        return [f"{indent}{head}(", *inner, f"{indent}){end}"]
+    inner[-1] += end
+    return [f"{indent}{head.rstrip()}", *inner] if head else inner
 
 
-def body(
-    tree: Tree, language: Language, *, known: Mapping[Tree, str]
-) -> tuple[list[Assignment], str]:
-    """The statements that compute a tree: short lines, or sums that can be broken."""
-    return write_source(tree, language, width=_STATEMENT, known=known)
+def _block_comment(notes: Iterable[str]) -> str:
+    """Notes as lines of a comment of C or JavaScript; a name in them may not end it."""
+    safe = (note.replace("*/", "* /").replace("/*", "/ *") for note in notes)
+    return "\n".join(f" * {note}".rstrip() for note in safe)
 
 
-def simple(tree: Tree) -> Tree:
-    """The tree in operators that languages have."""
-    return plain(squares(tree), nested=False)
+# Expressions -----------------------------------------------------------------------------------
 
 
-def value_names(tree: Tree) -> dict[Tree, str]:
+def _value_names(tree: Tree) -> dict[Tree, str]:
     """Names for the values of the polynomials in a tree: v1, v2, ..."""
     found: dict[Tree, str] = {}
 
@@ -149,79 +95,119 @@ def value_names(tree: Tree) -> dict[Tree, str]:
     return found
 
 
-def settled(tree: Tree, values: Mapping[str, float]) -> Tree:
-    """The tree with the values of its parameters; what a parameter of 0 multiplies is left out."""
-    if not isinstance(tree, Apply):
-        return bind(tree, values)
-    off = [isinstance(item, Name) and values.get(item.name) == 0.0 for item in tree.operands]
-    if tree.operator == "multiply" and any(off):
-        return _ZERO
-    if tree.operator == "power" and off[1]:
-        return _ONE
-    settled_ones = tuple(settled(operand, values) for operand in tree.operands)
-    first, last = settled_ones[0], settled_ones[-1]
-    if (tree.operator in ("add", "subtract") and last == _ZERO) or (
-        tree.operator == "multiply" and last == _ONE
-    ):
-        return first
-    if (tree.operator == "add" and first == _ZERO) or (
-        tree.operator == "multiply" and first == _ONE
-    ):
-        return last
-    return Apply(tree.operator, settled_ones)
+def _source(
+    tree: Tree, language: str, least_plays: float, names: str = "x"
+) -> tuple[list[Assignment], str]:
+    """The statements that compute a tree: short lines, or sums that can be broken."""
+    simple = plain(squares(tree), nested=False)
+    return write_source(
+        simple,
+        language,
+        number=real if language in ("c", "sql") else write_number,
+        width=_STATEMENT,
+        known=_value_names(tree),
+        safe=raising(simple, least_plays) if language == "python" else (),
+        names=names,
+    )
 
 
-def _numbers(start: Start, reads_s: bool, name: str) -> tuple[tuple[float, ...], ...] | None:
-    if start.each_once:
-        return None
-    if start.plays is None or start.reward_sum is None:
-        raise InputError(
-            f"the start prior-counts of {name} takes its numbers from a prior, which a program does "
-            f"not know; give them, as in --start prior-counts:plays=2,sum=1,squares=1"
-        )
-    squared = start.square_sum
-    if squared is None and reads_s:
-        raise InputError(
-            f"{name} reads s, the standard deviation, so the start {start} needs squares too: the sum "
-            f"of the squared pseudo-rewards, which is the sum itself for rewards of 0 and 1, as in "
-            f"--start prior-counts:plays=2,sum=1,squares=1"
-        )
-    rows = [start.plays, start.reward_sum, start.reward_sum if squared is None else squared]
-    each = [row if isinstance(row, tuple) else (row,) for row in rows]
-    arms = max(map(len, each))
-    return tuple(tuple(map(float, row * arms if len(row) == 1 else row)) for row in each)
+def _body(tree: Tree | None, language: str, least_plays: float) -> str:
+    """The lines of a function that returns a tree's value; empty without a tree."""
+    if tree is None:
+        return ""
+    assignments, text = _source(tree, language, least_plays)
+    indent, end = _INDENT[language], "" if language == "python" else ";"
+    lines = []
+    for item in assignments:
+        head = f"{_ASSIGN[language]}{item.name} = "
+        lines += _statement(head, item.text, end, indent=indent, brackets=language == "python")
+    return "\n".join(lines + _statement("return ", text, end, indent=indent, brackets=True))
 
 
-def read_program(
-    description: str | Policy, start: str | Start | None, horizon: int | None, *, play: bool
-) -> Program:
-    """A policy as a program to write; refused if it is no index, or lacks a number that is needed.
+def _columns(
+    assignments: Iterable[Assignment], source: str
+) -> tuple[list[tuple[str, str, str]], str]:
+    """SQL: a table per assignment, each with one column more than the one before; and the last one."""
+    tables = []
+    for item in assignments:
+        lines = _statement("SELECT *, ", item.text, f" AS {item.name}", indent="", brackets=False)
+        shown = "\n".join(f"    {line}" for line in "\n".join(lines).splitlines())
+        tables.append((item.name, shown, source))
+        source = f"with_{item.name}"
+    return tables, source
 
-    `play` says that the program is to choose arms, not only to show the index.
-    """
-    chosen = read_policy(description)
-    if isinstance(chosen, IndexPolicy) and start is not None:
-        if chosen.start_given:
-            raise InputError(f"{chosen.name} has its own start, so {start} cannot be used with it")
-        chosen = read_policy(chosen, start=start)
-    origin = chosen.learned
-    if not isinstance(chosen, IndexPolicy):
-        raise InputError(
-            f"{chosen.name} is no index policy: its choice is not the largest value of a formula, so "
-            f"there is no formula to export. Play it from Python, with "
-            f"metabandit.policy({chosen.name!r}).player(arms), or export an index policy (see "
-            f"`metabandit policies`)"
-        )
-    if horizon is not None:
-        horizon = check_horizon(horizon)
-    elif origin is not None:
-        horizon = origin.horizon
-    tree = settled(chosen.tree, chosen.parameters)
-    reads = variables(tree)
-    if play and horizon is None and "h" in reads:
-        raise InputError(
-            f"{chosen.name} reads h, the plays left, so a program needs the number of plays in all; "
-            f"give it with --horizon"
-        )
-    counts = _numbers(chosen.start, "s" in reads, chosen.name)
-    return Program(chosen.name, tree, counts, horizon, origin)
+
+# Programs --------------------------------------------------------------------------------------
+
+
+def _context(policy: ExportedPolicy, number: Any) -> dict[str, Any]:
+    """What every template reads."""
+    rows = [[number(value) for value in row] for row in policy.counts or ()]
+    each = "" if policy.arms is None else "[arm]"
+    wanted = ("plays", "sum", "squares") if policy.reads("s") else ("plays", "sum")
+    return {
+        "horizon": policy.horizon,
+        "arms": policy.arms,
+        "each": each,
+        "pseudo": f" + START_PLAYS{each}" if rows else "",
+        "starts": [(name, ", ".join(row)) for name, row in zip(wanted, rows, strict=False)],
+        "rows": list(zip(*rows, strict=True)),
+        "reads_h": policy.reads("h"),
+        "reads_s": policy.reads("s"),
+        "rate": "",
+        "needed": "",
+    }
+
+
+def write(policy: ExportedPolicy, language: str) -> str:
+    """A policy as a program in Python, JavaScript or C."""
+    least = policy.least_plays
+    trees = {"index": policy.tree, "rate": policy.rate, "needed": policy.needed}
+    bodies = {name: _body(tree, language, least) for name, tree in trees.items()}
+    reads = {f"{name}_reads": variables(tree) for name, tree in trees.items() if tree is not None}
+    if language == "python":
+        notes = "\n".join(policy.notes()).replace("\\", "\\\\").replace('"""', "'''")
+    else:
+        notes = _block_comment(policy.notes())
+    number = real if language == "c" else write_number
+    return _template(language).render(
+        **_context(policy, number)
+        | bodies
+        | reads
+        | {"notes": notes, "helpers": helpers("\n".join(bodies.values()), language)}
+    )
+
+
+def write_sql(policy: ExportedPolicy) -> str:
+    """A policy as a query for SQLite over a table of arms."""
+    least = policy.least_plays
+    moments: list[Assignment] = []
+    for name, tree in (("rate", policy.rate), ("needed", policy.needed)):
+        if tree is not None:
+            assignments, text = _source(tree, "sql", least, names=f"{name}_x")
+            moments += [*assignments, Assignment(name, text, moment=True)]
+    assignments, text = _source(policy.tree, "sql", least)
+    before, moment = _columns(moments, "moment")
+    values, last = _columns(assignments, "observed")
+    query = _template("sql").render(
+        **_context(policy, real)
+        | {"rate": policy.rate is not None, "needed": policy.needed is not None}
+        | {"moments": before, "moment": moment, "values": values, "last": last}
+        | {"index": "\n".join(_statement("", text, ' AS "index"', indent="  ", brackets=False))}
+    )
+    used = [name for name in _SQL_FUNCTIONS if re.search(rf"\b{name}\(", query)]
+    notes = [
+        *policy.notes(),
+        "",
+        "A query over a table arms(arm, plays, total, squares): the number of each arm, from 0,",
+        "its plays, the sum of its rewards and the sum of their squares. The first row is the",
+        "arm to play." + (" Arms without plays come first." if policy.counts is None else ""),
+        *([] if policy.arms is None else [f"The arms must be 0 to {policy.arms - 1}."]),
+        *([] if policy.rate is None else ["Bind :u to a random number, uniform in [0, 1)."]),
+        f"For SQLite 3.35 or later; the functions used are {', '.join(used)}. Elsewhere min",
+        "and max of two numbers may be called least and greatest. Division by zero and ln of",
+        "what is not positive are NULL in SQLite, where other languages have infinity or nan; an",
+        "index that is NULL comes last.",
+    ]
+    head = "\n".join(f"-- {note}".rstrip() for note in notes)
+    return f"{head}\n\n{query}"

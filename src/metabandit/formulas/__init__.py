@@ -1,10 +1,11 @@
 """Formulas: all small ones, in classes that rank arms alike, and the search for the best."""
 
-from .classes import Classes, kept_classes, make_classes, sharpen
-from .classify import classify
+from .classes import Classes
+from .enumeration import make_classes
 from .grammar import Grammar
-from .result import Entry as RankedFormula
-from .result import Found, Refined
+from .kept import kept_classes
+from .partition import classify, sharpen
+from .result import Found, RankedFormula, Refined
 from .sample import Sample, every_state, general_sample, reachable_sample
 from .searcher import AUTO, search, state_path
 from .strategies import STRATEGIES

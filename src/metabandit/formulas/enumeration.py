@@ -1,16 +1,23 @@
-"""All formulas up to a length, bottom-up, and their partition into classes that rank arms alike.
+"""All formulas up to a length, bottom-up, in classes that rank arms alike.
 
-Formulas with the same values on all sample points are one node, so a longer formula is made of nodes,
-not of formulas: that leaves a few million things to compute out of billions. Each node knows how many
-formulas of each length it stands for, so that the counts are those of the whole space. Nodes that order
-the arms of every group alike are one class, for which its shortest formula stands.
+The paper's Section 5.2 builds the set of all formulas F with length(F) <= L and puts two of them into one
+class if they order the sample points alike; formulas with an invalid value are discarded, and the shortest
+of each class stays.
+
+Formulas with the same values on all points are one node here, and a longer formula is made of nodes, not of
+formulas: that leaves a few million things to compute out of billions. The number w(v, l) of formulas of
+length l that node v stands for keeps the counts those of the whole space:
+
+    w(v, l) = sum over unary U, nodes a with U(a) = v of  w(a, l - 1)
+            + sum over binary B, nodes a, b with B(a, b) = v, i = 1, ..., l - 2 of  w(a, i) w(b, l - 1 - i)
+
+The size of a class is the sum of w(v, l) over its nodes and all lengths.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -18,19 +25,17 @@ import numpy.typing as npt
 
 from ..engine.threads import in_threads
 from ..errors import InputError
-from ..language import OPERATORS, Apply, Constant, Name, Tree
+from ..language import OPERATORS, Name
 from ..memory import free_memory
 from ..policies import Progress
 from ..priors.families import Array
+from ..settings import check_threads, check_whole, read_number
+from .classes import Classes
+from .fingerprints import TOLERANCE, Fingerprints, Ints, Numbering, Numbers, make_keys
 from .grammar import Grammar
-from .nodes import Index, Nodes, kernel_sample
-from .sample import Sample
+from .sample import Sample, check_sample
 
-Ints = npt.NDArray[np.int64]
-
-# Values that differ by this share of the larger one are equal.
-TOLERANCE = 1e-12
-
+_LONGEST = 30
 # Formulas that a thread takes at a time, and that are numbered at a time.
 _SHARE = 20_000
 _CHUNK = 2_000_000
@@ -40,345 +45,326 @@ _SECONDS = 1.5e-6
 _MOST_SECONDS = 4 * 3600.0
 
 
-@dataclass(frozen=True, eq=False)
-class Enumeration:
-    """What an enumeration found.
+def make_classes(
+    length: int = 7,
+    *,
+    grammar: Grammar | None = None,
+    sample: Sample | None = None,
+    tolerance: float = TOLERANCE,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Classes:
+    """Enumerate all formulas up to a length, in classes that rank arms alike.
 
-    formulas, invalid, distinct: by length; all formulas, those with a value that is not finite, and
-        those with values that no shorter or earlier one has
-    shortest: the formula of each class
-    sizes: how many formulas each class has
+    Parameters
+    ----------
+    length : int
+        Symbols of the longest formulas.
+    grammar : Grammar, optional
+        What formulas are made of; by default as in the paper.
+    sample : Sample, optional
+        The points on which they are compared; by default 1024 groups of five arms from domains that
+        suit any problem with rewards in [0, 1].
+    tolerance : float
+        Values that differ by this share of the larger one are equal; 0 compares bit for bit.
+    threads : int, optional
+        Threads to use; all cores by default. The result does not depend on it.
+    progress : callable, optional
+        Called with how much is done, and how much there is.
+
+    Returns
+    -------
+    Classes
+        The shortest formula of each class, and how many formulas it stands for.
+
+    Examples
+    --------
+    >>> import metabandit as mb
+    >>> mb.make_classes(3).counts()[2]
+    {'length': 3, 'formulas': 711, 'invalid': 72, 'distinct': 241, 'classes': 24}
     """
+    grammar = grammar or Grammar()
+    sample = check_sample(sample)
+    length = check_length(length)
+    tolerance = read_number(tolerance, "the tolerance")
+    if not 0.0 <= tolerance < 0.01:
+        raise InputError(f"the tolerance must be at least 0 and less than 0.01, not {tolerance:g}")
+    threads = check_threads(threads)
+    check_size(grammar, length)
+    return _Enumeration(grammar, length, sample, tolerance, threads).run(progress)
 
-    formulas: list[int]
-    invalid: list[int]
-    distinct: list[int]
-    shortest: list[Tree]
-    sizes: Ints
+
+def check_length(length: object) -> int:
+    """The length of the longest formulas."""
+    return check_whole(length, "the length of formulas", 1, most=_LONGEST)
 
 
 def check_size(grammar: Grammar, length: int) -> None:
     """Refuse a length whose formulas would not fit in memory or time."""
-    totals = np.cumsum(grammar.counts(length))
+    totals = np.cumsum(grammar.counts(length)).tolist()
     free = free_memory()
     fits = [
         position + 1
-        for position, total in enumerate(totals.tolist())
+        for position, total in enumerate(totals)
         if total * _BYTES <= free and total * _SECONDS <= _MOST_SECONDS
     ]
     if len(fits) == length:
         return
-    total = int(totals[-1])
+    total = totals[-1]
     raise InputError(
         f"there are {total:,} formulas up to length {length}: they would take about "
         f"{total * _SECONDS / 3600:.3g} hours and {total * _BYTES / 1e9:.3g} GB of memory "
         f"({free / 1e9:.3g} GB are free, and {_MOST_SECONDS / 3600:g} hours are the most); length "
         f"{fits[-1] if fits else 0} fits"
-        + (f" ({int(totals[fits[-1] - 1]):,} formulas)" if fits else "")
+        + (f" ({totals[fits[-1] - 1]:,} formulas)" if fits else "")
         + ", or leave operators, variables or constants out"
     )
 
 
-@dataclass
-class _Batch:
-    """Formulas made of nodes first, ..., last - 1 and nodes small, ..., end - 1, and their numbers."""
+class _Enumeration:
+    """An enumeration in progress."""
 
-    first: int
-    last: int
-    small: int
-    end: int
-    variants: npt.NDArray[np.int32]
-    binary: bool
-    same: bool
-    numbers: npt.NDArray[np.int32] | None = None
-
-
-class _Enumerator:
     def __init__(
         self, grammar: Grammar, length: int, sample: Sample, tolerance: float, threads: int
     ) -> None:
-        from ..kernels import opcodes, vectors
+        from ..kernels import fingerprints
 
-        self.kernel = vectors
+        self.kernel = fingerprints
         self.grammar = grammar
         self.length = length
-        self.points = sample.arms * sample.groups
+        self.sample = sample
         self.threads = threads
-        self.local = threading.local()
-        self.nodes = Nodes()
-        self.index = Index()
-        self.classes = Index()
-        self.class_of: list[npt.NDArray[np.int32]] = []
-        self.shortest: list[Ints] = []
-        # Nodes of length l are ends[l - 1], ..., ends[l] - 1.
+        self.keys = make_keys(sample, tolerance)
+        self.operators = {OPERATORS[name].opcode: OPERATORS[name] for name in grammar.operators}
+        # Nodes of length l are ends[l - 1], ..., ends[l] - 1; ways[l] has w(v, l) for those up to there.
+        self.nodes = fingerprints.Nodes(*np.zeros((3, 1024), np.int32))
+        self.count = 0
         self.ends = [0]
-        self.batches: list[_Batch] = []
-        self.sample = kernel_sample(sample, tolerance, stored=0)
-        self.variables = sample.values
-        self.copy = opcodes.COPY
-        self.rows = np.zeros(0)
-        self.version = 0
+        self.ways = [np.zeros(0)]
+        self.numbering = Numbering()
+        self.combined: list[tuple[Any, Numbers]] = []
+        self.classes = Numbering()
+        self.class_of: list[Numbers] = []
+        self.shortest: list[Ints] = []
+        # Values of the nodes that are operands of longer ones, and threads' copies that are not in use.
+        self.points = sample.arms * sample.groups
+        self.values = np.zeros(0)
+        self.free: list[Any] = []
+
+    def run(self, progress: Progress | None) -> Classes:
+        totals = self.grammar.counts(self.length)
+        for length in range(1, self.length + 1):
+            done = sum(totals[: length - 1])
+
+            def report(share: float, done: int = done, new: int = totals[length - 1]) -> None:
+                if progress is not None:
+                    progress(int(done + share * new), sum(totals))
+
+            before = self.count
+            if length == 1:
+                self._add_atoms()
+            for combination in self._combinations(length):
+                self._combine(combination, report)
+            self.ends.append(self.count)
+            if 1 < length <= (self.length - 1) // 2:
+                self._store(before)
+            if length > 1:
+                self.ways.append(self._count_ways(length))
+            report(1.0)
+        sums = np.zeros(self.count)
+        for ways in self.ways:
+            sums[: len(ways)] += ways
+        sizes = np.bincount(np.concatenate(self.class_of), sums, self.classes.count)
+        return Classes(
+            grammar=self.grammar,
+            length=self.length,
+            sample=self.sample.description,
+            tolerance=self.keys.tolerance,
+            formulas=totals,
+            invalid=[
+                total - int(ways.sum()) for total, ways in zip(totals, self.ways[1:], strict=True)
+            ],
+            distinct=np.diff(self.ends).tolist(),
+            codes=self._codes(np.concatenate(self.shortest)),
+            sizes=np.rint(sizes).astype(np.int64),
+        )
 
     # Values ------------------------------------------------------------------------------------
 
-    def _file(self) -> tuple[Any, Any]:
-        """This thread's rows: those of the short nodes, and room."""
-        known = getattr(self.local, "file", None)
-        if known is None or known[0] != self.version:
-            file = np.zeros(len(self.rows) + self.kernel.ROOM * self.points)
-            file[: len(self.rows)] = self.rows
-            known = self.local.file = (self.version, file, self.kernel.room())
-        return known[1], known[2]
+    @contextmanager
+    def _rows(self) -> Iterator[Any]:
+        """Rows for a thread to work with."""
+        try:
+            rows = self.free.pop()
+        except IndexError:
+            rows = self.kernel.make_rows(self.values, self.points)
+        yield rows
+        self.free.append(rows)
 
-    def _view(self) -> Any:
-        nodes = self.nodes
-        return self.kernel.Nodes(nodes.operation, nodes.left, nodes.right)
+    def _keep(self, values: Array) -> None:
+        self.values = values
+        self.free.clear()
 
-    def _store(self, first: int, last: int) -> None:
+    def _store(self, first: int) -> None:
         """Keep the values of short nodes, which are operands of longer ones."""
-        self._keep_rows(np.concatenate([self.rows, np.zeros((last - first) * self.points)]))
-        file, room = self._file()
-        self.kernel.store(first, last, self._view(), self.sample, file, room)
-        self._keep_rows(file[: len(self.rows)].copy())
+        self._keep(np.concatenate([self.values, np.zeros((self.count - first) * self.points)]))
+        with self._rows() as rows:
+            self.kernel.store(first, self.count, self.nodes, rows)
+            values = rows.values[: len(self.values)].copy()
+        self._keep(values)
 
-    def _keep_rows(self, rows: Array) -> None:
-        self.rows = rows
-        self.sample = self.sample._replace(stored=len(rows) // self.points)
-        self.version += 1  # every thread takes them over
-
-    def _fingerprints(self, batch: _Batch, first: int, last: int) -> npt.NDArray[np.uint64]:
-        each = (batch.end - batch.small) * len(batch.variants)
+    def _in_parts(self, fill: Any, first: int, last: int, each: int = 1) -> Fingerprints:
+        """What fill(first, last, rows, out) gives for nodes, `each` numbers per node, in threads."""
         out = np.empty((last - first) * each, np.uint64)
         step = max(1, _SHARE // each)
 
         def work(begin: int) -> None:
             end = min(begin + step, last)
-            file, room = self._file()
-            self.kernel.expand(
-                begin,
-                end,
-                batch.small,
-                batch.end,
-                batch.variants,
-                batch.same,
-                self._view(),
-                self.sample,
-                file,
-                room,
-                out[(begin - first) * each : (end - first) * each],
-            )
+            with self._rows() as rows:
+                fill(begin, end, rows, out[(begin - first) * each : (end - first) * each])
 
         in_threads(work, range(first, last, step), self.threads)
         return out
 
-    def _rank(self, first: int, last: int) -> None:
-        """Put new nodes into classes."""
-        out = np.empty(last - first, np.uint64)
+    def _fingerprints(self, combination: Any, first: int, last: int) -> Fingerprints:
+        """values(F) of formulas with nodes first, ..., last - 1."""
 
-        def work(begin: int) -> None:
-            end = min(begin + _SHARE, last)
-            file, room = self._file()
-            which = np.arange(begin, end)
-            self.kernel.rank(
-                which, self._view(), self.sample, file, room, out[begin - first : end - first]
-            )
+        def fill(begin: int, end: int, rows: Any, out: Fingerprints) -> None:
+            part = combination._replace(first=begin, last=end)
+            self.kernel.combine(part, self.nodes, rows, self.keys, out)
 
-        in_threads(work, range(first, last, _SHARE), self.threads)
-        numbers, fresh = self.classes.add(out)
+        return self._in_parts(fill, first, last, _each(combination))
+
+    def _add_nodes(self, operation: Any, left: Any, right: Any) -> None:
+        """Keep new nodes, and put them into classes."""
+        first, last = self.count, self.count + len(left)
+        if last > len(self.nodes.left):
+            more = np.zeros(max(len(self.nodes.left), last), np.int32)
+            self.nodes = self.kernel.Nodes(*(np.concatenate([part, more]) for part in self.nodes))
+        for part, values in zip(self.nodes, (operation, left, right), strict=True):
+            part[first:last] = values
+        self.count = last
+
+        def fill(begin: int, end: int, rows: Any, out: Fingerprints) -> None:
+            self.kernel.rank(begin, end, self.nodes, rows, self.keys, out)
+
+        numbers, fresh = self.classes.add(self._in_parts(fill, first, last))
         self.class_of.append(numbers)
         self.shortest.append(first + fresh)
 
     # Lengths -----------------------------------------------------------------------------------
 
-    def _variants(self, *, binary: bool) -> npt.NDArray[np.int32]:
-        """Operations, and whether the small node comes second (or there is none)."""
-        rows = []
-        for name in self.grammar.binary if binary else self.grammar.unary:
-            operator = OPERATORS[name]
-            if binary:
-                rows.append((operator.opcode, 0))
-            if not (binary and operator.commutative):
-                rows.append((operator.opcode, 1))
-        return np.array(rows, np.int32).reshape(-1, 2)
-
-    def _plan(self, length: int) -> list[_Batch]:
-        """What formulas of a length are made of."""
-        ends = self.ends
-        made = []
-        for big in range(length // 2, length):
-            small = length - 1 - big
-            binary = small > 0
-            variants = self._variants(binary=binary)
-            place = (ends[small - 1], ends[small]) if binary else (0, 1)
-            if len(variants) and place[0] < place[1] and ends[big - 1] < ends[big]:
-                made.append(
-                    _Batch(ends[big - 1], ends[big], *place, variants, binary, small == big)
-                )
-        return made
-
-    def run(self, progress: Progress | None) -> Enumeration:
-        totals = self.grammar.counts(self.length)
-        small = max((self.length - 1) // 2, 1)
-        done = 0
-        counts = np.zeros((0, self.length + 1))
-        sums = np.zeros(0)
-        invalid = []
-        for length in range(1, self.length + 1):
-            before = self.nodes.count
-            if length == 1:
-                self._first()
-            else:
-                for batch in self._plan(length):
-                    self._expand(batch, length, done, totals, progress)
-                    self.batches.append(batch)
-            self.ends.append(self.nodes.count)
-            if 1 < length <= small:
-                self._store(before, self.nodes.count)
-            grown = np.zeros((self.nodes.count - len(counts), self.length + 1))
-            if length < self.length:
-                counts = np.concatenate([counts, grown])
-            sums = np.concatenate([sums, np.zeros(len(grown))])
-            found = np.zeros(self.nodes.count)
-            if length == 1:
-                found[:] = self.multiplicity
-            else:
-                self._count(length, counts, found)
-            if length < self.length:
-                counts[:, length] = found
-            sums += found
-            invalid.append(totals[length - 1] - int(found.sum()))
-            done += totals[length - 1]
-            if progress is not None:
-                progress(done, sum(totals))
-        class_of = np.concatenate(self.class_of)
-        sizes = np.bincount(class_of, sums, self.classes.count)
-        chosen = np.concatenate(self.shortest)
-        return Enumeration(
-            totals,
-            invalid,
-            np.diff(self.ends).tolist(),
-            self._trees(chosen),
-            np.rint(sizes).astype(np.int64),
-        )
-
-    def _first(self) -> None:
+    def _add_atoms(self) -> None:
         """The formulas of length 1: two variables may have equal values, and be one node."""
+        from ..kernels.opcodes import COPY
+
         rows = [
-            self.variables[atom.name].ravel()
+            self.sample.values[atom.name].ravel()
             if isinstance(atom, Name)
             else np.full(self.points, atom.value)
             for atom in self.grammar.atoms
-            if isinstance(atom, (Name, Constant))
         ]
-        self._keep_rows(np.concatenate(rows))
-        out = np.empty(len(rows), np.uint64)
-        file, room = self._file()
-        variants = np.array([(self.copy, 1)], np.int32)
-        self.kernel.expand(
-            0, len(rows), 0, 1, variants, False, self._view(), self.sample, file, room, out
-        )
-        numbers, fresh = self.index.add(out)
-        self.multiplicity = np.bincount(numbers, minlength=len(fresh)).astype(np.float64)
-        self.atom_of = fresh
-        self.nodes.add(self.copy, np.arange(len(fresh)), np.zeros(len(fresh), np.int64))
-        self._keep_rows(np.concatenate([rows[place] for place in fresh]))
-        self._rank(0, len(fresh))
+        self._keep(np.concatenate(rows))
+        copies = self.kernel.Combination(0, len(rows), 0, 1, np.array([(COPY, 1)], np.int32), False)
+        numbers, fresh = self.numbering.add(self._fingerprints(copies, 0, len(rows)))
+        self._keep(np.concatenate([rows[place] for place in fresh]))
+        # An atom's left operand is its number in the grammar.
+        self._add_nodes(COPY, fresh, np.zeros(len(fresh)))
+        self.ways.append(np.bincount(numbers, minlength=len(fresh)).astype(np.float64))
 
-    def _expand(
-        self,
-        batch: _Batch,
-        length: int,
-        done: int,
-        totals: Sequence[int],
-        progress: Progress | None,
-    ) -> None:
-        """All formulas of a batch: number them, keep what is new."""
-        each = (batch.end - batch.small) * len(batch.variants)
+    def _combinations(self, length: int) -> list[Any]:
+        """What formulas of a length are made of: by the length of their longer operand."""
+        ends = self.ends
+        made = []
+        for big in range(max(length // 2, 1), length):
+            small = length - 1 - big
+            variants = []
+            for name in self.grammar.binary if small else self.grammar.unary:
+                operator = OPERATORS[name]
+                # Whether the small node comes second; without one, it does.
+                places = (0,) if operator.commutative else (0, 1)
+                variants += [(operator.opcode, place) for place in (places if small else (1,))]
+            first, end = (ends[small - 1], ends[small]) if small else (0, 1)
+            if variants and first < end and ends[big - 1] < ends[big]:
+                table = np.array(variants, np.int32)
+                made.append(
+                    self.kernel.Combination(
+                        ends[big - 1], ends[big], first, end, table, small == big
+                    )
+                )
+        return made
+
+    def _combine(self, combination: Any, report: Callable[[float], None]) -> None:
+        """All formulas of a combination: number them, keep what is new."""
+        each, variants = _each(combination), combination.variants
         step = max(1, _CHUNK // each)
         parts = []
-        nodes = batch.last - batch.first
-        for first in range(batch.first, batch.last, step):
-            last = min(first + step, batch.last)
-            numbers, fresh = self.index.add(self._fingerprints(batch, first, last))
+        for first in range(combination.first, combination.last, step):
+            last = min(first + step, combination.last)
+            numbers, fresh = self.numbering.add(self._fingerprints(combination, first, last))
             parts.append(numbers)
             big = first + fresh // each
-            small = batch.small + fresh % each // len(batch.variants)
-            variant = fresh % len(batch.variants)
-            swapped = batch.variants[variant, 1] == 1
-            before = self.nodes.count
-            self.nodes.add(
-                batch.variants[variant, 0],
-                np.where(swapped, big, small),
-                np.where(swapped, small if batch.binary else 0, big),
-            )
-            self._rank(before, self.nodes.count)
-            if progress is not None:
-                share = (last - batch.first) / nodes
-                progress(int(done + 0.9 * share * totals[length - 1]), sum(totals))
-        batch.numbers = np.concatenate(parts)
+            small = combination.small + fresh % each // len(variants)
+            operation, swapped = variants[fresh % len(variants)].T
+            left, right = np.where(swapped == 1, (big, small), (small, big))
+            self._add_nodes(operation, left, right)
+            report(0.9 * (last - combination.first) / (combination.last - combination.first))
+        self.combined.append((combination, np.concatenate(parts)))
 
-    def _count(self, length: int, counts: Array, found: Array) -> None:
-        """How many formulas of a length each node stands for."""
-        for batch in self.batches:
-            assert batch.numbers is not None
-            big = counts[batch.first : batch.last]
-            small = counts[batch.small : batch.end]
-            if batch.binary:
-                # All ways to divide the length between the two operands.
-                ways = np.zeros((len(big), len(small)))
-                for left in range(1, length - 1):
-                    ways += np.outer(big[:, left], small[:, length - 1 - left])
+    def _count_ways(self, length: int) -> Array:
+        """w(v, length) of every node v."""
+        found = np.zeros(self.count)
+        for combination, numbers in self.combined:
+            first, last, small, end, variants, same = combination
+            ways = np.zeros((last - first, end - small))
+            binary = self.operators[int(variants[0, 0])].arity == 2
+            if binary:
+                for i in range(1, length - 1):
+                    big, other = self.ways[i][first:last], self.ways[length - 1 - i][small:end]
+                    ways[: len(big), : len(other)] += np.outer(big, other)
             else:
-                ways = big[:, length - 1 : length].copy()
+                ways[:, 0] = self.ways[length - 1][first:last]
             if not ways.any():
                 continue
-            numbers = batch.numbers.reshape(len(big), -1, len(batch.variants))
-            for variant, (opcode, swapped) in enumerate(batch.variants.tolist()):
+            of_variant = numbers.reshape(*ways.shape, len(variants))
+            for variant, (opcode, _) in enumerate(variants.tolist()):
                 times = ways
-                both = batch.binary and not swapped and _is_commutative(opcode)
-                if both:
+                if binary and self.operators[opcode].commutative:
                     times = 2.0 * ways
-                    if batch.same:
+                    if same:
                         np.fill_diagonal(times, np.diag(ways))
-                which = numbers[:, :, variant]
+                which = of_variant[:, :, variant]
                 valid = which >= 0
                 found += np.bincount(which[valid], times[valid], len(found))
+        return found
 
-    # Trees -------------------------------------------------------------------------------------
+    # Formulas ----------------------------------------------------------------------------------
 
-    def _trees(self, chosen: Ints) -> list[Tree]:
-        names = {operator.opcode: name for name, operator in OPERATORS.items()}
-        arity = {operator.opcode: operator.arity for operator in OPERATORS.values()}
-        atoms = self.grammar.atoms
-        known: dict[int, Tree] = {}
+    def _codes(self, chosen: npt.NDArray[np.int64]) -> npt.NDArray[np.int8]:
+        """Formulas in prefix order, as a class file has them."""
+        symbols = self.grammar.symbols
+        code_of = {opcode: symbols.index(item.name) for opcode, item in self.operators.items()}
+        known: dict[int, list[int]] = {}
 
-        def tree(node: int) -> Tree:
+        def code(node: int) -> list[int]:
             if node not in known:
-                operation = int(self.nodes.operation[node])
+                operands = [int(self.nodes.left[node]), int(self.nodes.right[node])]
                 if node < self.ends[1]:
-                    known[node] = atoms[int(self.atom_of[node])]
+                    known[node] = operands[:1]
                 else:
-                    operands = [int(self.nodes.left[node]), int(self.nodes.right[node])]
-                    inner = tuple(tree(item) for item in operands[: arity[operation]])
-                    known[node] = Apply(names[operation], inner)
+                    opcode = int(self.nodes.operation[node])
+                    known[node] = [code_of[opcode]]
+                    for operand in operands[: self.operators[opcode].arity]:
+                        known[node] += code(operand)
             return known[node]
 
-        return [tree(int(node)) for node in chosen]
+        codes = np.full((len(chosen), self.length), -1, np.int8)
+        for row, node in enumerate(chosen.tolist()):
+            formula = code(node)
+            codes[row, : len(formula)] = formula
+        return codes
 
 
-def _is_commutative(opcode: int) -> bool:
-    return any(operator.commutative for operator in OPERATORS.values() if operator.opcode == opcode)
-
-
-def enumerate_formulas(
-    grammar: Grammar,
-    length: int,
-    sample: Sample,
-    *,
-    tolerance: float,
-    threads: int,
-    progress: Progress | None = None,
-) -> Enumeration:
-    """All formulas of a grammar up to a length, in classes that rank the arms of a sample alike."""
-    check_size(grammar, length)
-    return _Enumerator(grammar, length, sample, tolerance, threads).run(progress)
+def _each(combination: Any) -> int:
+    """Formulas of a combination per node."""
+    return int(combination.end - combination.small) * len(combination.variants)

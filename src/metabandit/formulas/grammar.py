@@ -1,40 +1,49 @@
-"""The grammar of formulas: which operators, variables and constants, and how many formulas that makes."""
+"""The grammar of formulas (the paper's Section 5.1), and how many formulas it makes.
+
+    F ::= B(F, F) | U(F) | V | C
+
+with binary operators B, unary operators U, variables V and constants C. The length of a formula is the
+number of its symbols, so the number N(l) of formulas of length l follows from
+
+    N(1) = |V| + |C|
+    N(l) = |U| N(l - 1) + |B| sum over i = 1, ..., l - 2 of  N(i) N(l - 1 - i)
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..errors import InputError, nearest
 from ..language import OPERATORS, VARIABLES, Constant, Name, Tree
 from ..settings import read_number, write_number
 
-# The paper's grammar (Section 5.1).
-_OPERATORS = (
-    "add",
-    "subtract",
-    "multiply",
-    "divide",
-    "min",
-    "max",
-    "sqrt",
-    "ln",
-    "abs",
-    "negate",
-    "invert",
-)
+_OPERATORS = "add subtract multiply divide min max sqrt ln abs negate invert"
+_CONSTANT = "a constant of the grammar"
 
 
 @dataclass(frozen=True)
 class Grammar:
     """What formulas are made of; by default as in the paper.
 
-    >>> Grammar().counts(7)
+    Parameters
+    ----------
+    operators : tuple of str
+        Names of operators with one or two operands.
+    variables : tuple of str
+        Variables, at least one of them of the arm: r, s or n.
+    constants : tuple of float
+        Numbers that are not negative.
+
+    Examples
+    --------
+    >>> import metabandit as mb
+    >>> mb.Grammar().counts(7)
     [9, 45, 711, 8415, 131013, 1947825, 31465755]
     """
 
-    operators: tuple[str, ...] = _OPERATORS
+    operators: tuple[str, ...] = tuple(_OPERATORS.split())
     variables: tuple[str, ...] = ("r", "s", "n", "t")
     constants: tuple[float, ...] = (1.0, 2.0, 3.0, 5.0, 7.0)
 
@@ -54,41 +63,45 @@ class Grammar:
                 "same index"
             )
         for value in self.constants:
-            if read_number(value, "a constant of the grammar") < 0.0:
+            if read_number(value, _CONSTANT) < 0.0:
                 raise InputError(
-                    f"a constant of the grammar must not be negative, as {value:g} is; the operator "
-                    f"negate makes it so"
+                    f"{_CONSTANT} must not be negative, as {value:g} is; the operator negate makes "
+                    f"it so"
                 )
         if len(set(self.constants)) < len(self.constants):
-            raise InputError(f"a constant of the grammar is given twice: {self.constants}")
+            raise InputError(f"{_CONSTANT} is given twice: {self.constants}")
 
     @property
-    def atoms(self) -> list[Tree]:
+    def atoms(self) -> list[Name | Constant]:
         """The formulas of length 1."""
         return [*map(Name, self.variables), *map(Constant, self.constants)]
 
     @property
+    def symbols(self) -> list[Name | Constant | str]:
+        """Atoms, then names of operators: their positions are the codes of a class file."""
+        return [*self.atoms, *self.operators]
+
+    @property
     def unary(self) -> list[str]:
+        """The operators with one operand."""
         return [name for name in self.operators if OPERATORS[name].arity == 1]
 
     @property
     def binary(self) -> list[str]:
+        """The operators with two operands."""
         return [name for name in self.operators if OPERATORS[name].arity == 2]
 
     def counts(self, longest: int) -> list[int]:
         """How many formulas there are of length 1, 2, ..., `longest`."""
         made = [0, len(self.atoms)]
         for length in range(2, longest + 1):
-            pairs = sum(made[left] * made[length - 1 - left] for left in range(1, length - 1))
-            made.append(len(self.unary) * made[length - 1] + len(self.binary) * pairs)
+            both = sum(made[left] * made[length - 1 - left] for left in range(1, length - 1))
+            made.append(len(self.unary) * made[length - 1] + len(self.binary) * both)
         return made[1:]
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "operators": list(self.operators),
-            "variables": list(self.variables),
-            "constants": list(self.constants),
-        }
+        """Plain data, for JSON."""
+        return {key: list(value) for key, value in asdict(self).items()}
 
     @staticmethod
     def read(
@@ -98,20 +111,23 @@ class Grammar:
         constants: str | Sequence[float] | None = None,
     ) -> Grammar:
         """A grammar from lists, or texts with commas between; the paper's where nothing is said."""
-        paper = Grammar()
-        numbers: list[float] = list(paper.constants)
+        given: dict[str, Any] = {}
+        if operators is not None:
+            given["operators"] = tuple(map(str, _split(operators)))
+        if variables is not None:
+            given["variables"] = tuple(map(str, _split(variables)))
         if constants is not None:
-            given = _split(constants)
-            numbers = [read_number(item, "a constant of the grammar") for item in given]
-        return Grammar(
-            paper.operators if operators is None else tuple(map(str, _split(operators))),
-            paper.variables if variables is None else tuple(map(str, _split(variables))),
-            tuple(numbers),
-        )
+            given["constants"] = tuple(read_number(item, _CONSTANT) for item in _split(constants))
+        return Grammar(**given)
 
     def __str__(self) -> str:
         numbers = " ".join(map(write_number, self.constants))
         return f"{' '.join(self.variables)}; {numbers}; {' '.join(self.operators)}"
+
+
+def arity(symbol: Tree | str) -> int:
+    """How many operands a symbol of a grammar has."""
+    return (OPERATORS[symbol].arity or 0) if isinstance(symbol, str) else 0
 
 
 def _split(given: str | Sequence[Any]) -> list[Any]:

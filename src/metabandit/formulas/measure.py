@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..engine import exact
-from ..engine.batch import Batch
+from ..engine import costs
+from ..engine.programs import ManyPrograms
 from ..engine.states import LONG
-from ..engine.task import Aim, stream
+from ..engine.task import Task, stream
 from ..priors import Bernoulli
 from ..priors.families import Array
-from .strategies import CORES, SPEED
 
 Ints = npt.NDArray[np.int64]
 # Classes, best first: numbers, values of the objective, mean regrets, their standard errors.
@@ -32,47 +32,55 @@ _PATIENCE = 2.0
 
 
 def measure_classes(
-    aim: Aim, batch: Batch, which: Ints, announce: Callable[[str], None], *, effort: float
+    task: Task, programs: ManyPrograms, which: Ints, announce: Callable[[str], None]
 ) -> Ranking:
     """Classes by their value of the objective.
 
     Of classes that play alike, the first stays; those that cannot be played go.
     """
+    prior, horizon, objective = task.prior, task.horizon, task.objective
 
     def tell(seconds: float, how: str) -> None:
         if seconds > _PATIENCE:
-            announce(f"measuring the {len(which):,} best anew, {how} ...")
+            announce(f"measuring the {len(which):,} best again, {how} ...")
 
-    seconds = len(which) * exact.cost(aim.prior, aim.horizon) / CORES
-    known = type(aim.prior) is Bernoulli and aim.prior.arms == 2 and aim.horizon <= LONG
-    if known and aim.objective.name == "regret" and seconds <= _EXACT_SECONDS * effort:
+    seconds = len(which) * costs.exact_seconds(prior, horizon) / costs.CORES
+    known = type(prior) is Bernoulli and prior.arms == 2 and horizon <= LONG
+    if known and objective.name == "regret" and seconds <= _EXACT_SECONDS * task.effort:
         tell(seconds, "exactly")
-        regret, _, choices = batch.evaluate(which, points=[aim.horizon], with_choices=True)
+        regret, _, choices = programs.exact_regret(which, points=[horizon], with_choices=True)
         return _ranked(which, regret, regret, np.zeros(len(which)), choices)
-    runs = 1 if aim.objective.mean else _RUNS
-    work = len(which) * aim.horizon * aim.prior.arms * runs
-    problems = int(min(_MOST_EPISODES, _WORK * effort / work, _MOST_NUMBERS / len(which)))
-    if runs > 1:
-        problems = min(problems, _MOST_SINGLE)
-    problems = max(problems, int(_LEAST_PROBLEMS * min(effort, 1.0)), 2)
-    tell(problems * work / SPEED / aim.crew.slots, f"on {problems:,} fresh problems")
-    fresh = batch.simulation(runs=runs, seed=stream(aim.seed, 2))
-    if aim.objective.mean:
-        sums, errors = fresh.moments(which, 0, problems)
+    runs = 1 if objective.mean else _RUNS
+    problems = _problems(task, len(which), runs)
+    seconds = costs.simulation_seconds(prior, horizon, len(which) * problems * runs)
+    tell(seconds / task.workers.slots, f"on {problems:,} fresh problems")
+    fresh: dict[str, Any] = {"runs": runs, "seed": stream(task.seed, 2)}
+    if objective.mean:
+        sums, errors = programs.moments(which, 0, problems, **fresh)
         values = means = sums / problems
-        if aim.objective.simple:
-            values = fresh.moments(which, 0, problems, simple=True)[0] / problems
+        if objective.simple:
+            simple = programs.moments(which, 0, problems, simple=True, **fresh)
+            values = simple[0] / problems
     else:
-        regret = fresh.play(which, 0, problems)
+        regret = programs.regret(which, 0, problems, **fresh)
         with np.errstate(invalid="ignore"):
             means, errors = regret.mean(axis=1), regret.std(axis=1, ddof=1) / np.sqrt(problems)
         reference = None
-        if aim.reference is not None:
-            reference = fresh.play_other(aim.reference, problems)
-        values = aim.objective.value(regret, reference)
-    # With the same luck, policies that play alike have the same sums to the last bit.
+        if task.reference is not None:
+            reference = programs.regret_of_other(task.reference, problems, **fresh)
+        values = objective.value(regret, reference)
+    # With the same rewards, policies that play alike have the same sums to the last bit.
     alike = np.array([hash(item) for item in zip(values, means, errors, strict=True)])
     return _ranked(which, values, means, errors, alike)
+
+
+def _problems(task: Task, classes: int, runs: int) -> int:
+    """How many fresh problems the effort allows."""
+    work = classes * task.horizon * task.prior.arms * runs
+    problems = int(min(_MOST_EPISODES, _WORK * task.effort / work, _MOST_NUMBERS / classes))
+    if runs > 1:
+        problems = min(problems, _MOST_SINGLE)
+    return max(problems, int(_LEAST_PROBLEMS * min(task.effort, 1.0)), 2)
 
 
 def _ranked(

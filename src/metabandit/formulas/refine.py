@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from ..engine.task import Aim
+from ..engine.task import Task
 from ..language import VARIABLES, Apply, Constant, Name, Tree, text, variables
 from ..language.compile import compile_expression
 from ..learning import learn
 from ..learning.measure import Measurement, measure
-from ..policies import Start, policy
+from ..policies import policy
 from ..policies.file import Expression
-from .result import Entry, Refined
+from .result import RankedFormula, Refined
 
 # How long to learn: the formula is good already.
 _EFFORT = 0.25
@@ -62,7 +62,7 @@ def _value(tree: Tree) -> float:
     return float(scalars[program.spread[0]])
 
 
-def refined(entry: Entry, aim: Aim, begin: Start, announce: Callable[[str], None]) -> Entry:
+def refined(entry: RankedFormula, task: Task, announce: Callable[[str], None]) -> RankedFormula:
     """The entry with its constants learned as well, if it has any."""
     tree, values = free_constants(entry.tree)
     if not values:
@@ -70,22 +70,22 @@ def refined(entry: Entry, aim: Aim, begin: Start, announce: Callable[[str], None
     announce(f"learning the numbers of {text(tree)} ...")
     learned = learn(
         text(tree),
-        aim.prior,
-        aim.horizon,
-        objective=aim.objective.name,
-        reference=aim.reference,
-        start=begin,
+        task.prior,
+        task.horizon,
+        objective=task.objective.name,
+        reference=task.reference,
+        start=task.start,
         initial=values,
         effort=_EFFORT,
-        seed=aim.seed,
-        threads=aim.crew.threads,
-        executor=aim.crew.executor,
+        seed=task.seed,
+        threads=task.workers.threads,
+        executor=task.workers.executor,
     )
     assert learned.comparison is not None
     assert learned.evaluation is not None
     assert learned.objective is not None
     assert isinstance(learned.file.policy, Expression)
-    # With the seed of the learner: the same method, the same problems, the same luck.
-    before = measure(aim, policy(entry.formula, start=begin), announce)
+    # With the seed of the learner: the same method, the same problems, the same rewards.
+    before = measure(task, policy(entry.formula, start=task.start), announce)
     after = Measurement(learned.comparison, learned.evaluation, learned.objective)
     return replace(entry, refined=Refined(learned.file.policy, before, after))

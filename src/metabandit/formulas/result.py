@@ -55,8 +55,29 @@ class Refined:
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A formula of the ranking; `value` is that of the objective, an exact regret has no error."""
+class RankedFormula:
+    """A formula of the ranking.
+
+    Attributes
+    ----------
+    tree : Tree
+        The formula.
+    size : int
+        How many formulas rank arms alike.
+    value : float
+        The value of the objective; less is better.
+    regret, standard_error : float
+        Mean regret, and its standard error: 0 if the regret is exact.
+    refined : Refined or None
+        The formula with learned constants.
+
+    Examples
+    --------
+    >>> import metabandit as mb
+    >>> best = mb.search(mb.Bernoulli(arms=2), horizon=10, length=4, start="each-once").entries[0]
+    >>> best.formula, best.length, best.exact
+    ('max(r, 1/5)', 4, True)
+    """
 
     tree: Tree = field(repr=False)
     size: int
@@ -105,16 +126,37 @@ class Entry:
 class Found:
     """What a search found.
 
-    entries: the ranking, best first, measured on problems that the search never saw
-    of_length: the best formula of each length that was looked at
-    policy, file: the best of all, refined or not, ready to be evaluated; the same as a policy file
-    comparison: it beside classics, if that was wanted; floor: the least regret that any policy can have, where it is known
-    strategy, classes: how, and among how many, it was found
-    stopped: why the search ended: finished, time limit, interrupted
+    Attributes
+    ----------
+    entries : tuple of RankedFormula
+        The ranking, best first, measured on problems that the search never saw.
+    of_length : tuple of RankedFormula
+        The best formula of each length.
+    policy : Policy
+        The best of all, refined or not, ready to be evaluated.
+    file : PolicyFile
+        The same as a policy file holds it.
+    comparison : Comparison or None
+        The best beside classics, if that was wanted.
+    floor : float or None
+        The least regret that any policy can have, where it is known.
+    strategy, classes : str, int
+        How, and among how many classes, it was found.
+    stopped : str
+        Why the search ended: finished, time limit, interrupted.
+    seconds : float
+        How long it took.
+
+    Examples
+    --------
+    >>> import metabandit as mb
+    >>> found = mb.search(mb.Bernoulli(arms=2), horizon=10, length=3)
+    >>> found.strategy, found.classes
+    ('exact', 31)
     """
 
-    entries: tuple[Entry, ...]
-    of_length: tuple[Entry, ...]
+    entries: tuple[RankedFormula, ...]
+    of_length: tuple[RankedFormula, ...]
     policy: Policy
     file: PolicyFile
     comparison: Comparison | None
@@ -125,11 +167,11 @@ class Found:
     seconds: float
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
-        """Write the best as a policy file; one that exists is overwritten only if `force` says so."""
+        """Write the best as a policy file; overwrite one that exists only if `force` says so."""
         self.file.write(check_target(path, force=force))
 
     def rows(self) -> list[dict[str, str]]:
-        """The ranking as a table's cells."""
+        """The ranking, one dict of cells per row."""
         objective = None if self.file.learned is None else self.file.learned.objective
         shown = []
         for place, entry in enumerate(self.entries, 1):
@@ -146,8 +188,7 @@ class Found:
     def table(self) -> str:
         """The ranking as text."""
         rows = self.rows()
-        cells = [list(row.values()) for row in rows]
-        return text_table(list(rows[0]), cells, align="llr")
+        return text_table(list(rows[0]), [list(row.values()) for row in rows], align="llr")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""

@@ -1,7 +1,8 @@
 """Sample points: groups of arms that share a moment, on which formulas are compared.
 
-An index is only ever compared with the indices of other arms at the same moment. So a group is some
-arms with their own r, s and n, and the t (and h, K) that they have in common.
+The paper ranks d = 1024 random points (r, s, n, t) with each formula (Section 5.2, steps 2 and 3). But an
+index is only ever compared with the indices of other arms at the same moment. So points come in groups
+here: some arms with their own r, s and n, and the t (and h, K) that they have in common.
 """
 
 from __future__ import annotations
@@ -19,8 +20,6 @@ from ..priors.families import Array
 from ..settings import check_horizon, check_whole
 
 _MOST_STATES = 60_000
-GROUPS = 1024
-ARMS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +52,32 @@ def problems_of(prior: Prior, horizon: int, start: Start) -> str:
     return f"{prior.arms} arms of {prior}, {horizon} plays, start {start.resolve(prior)}"
 
 
-def general_sample(*, groups: int = GROUPS, arms: int = ARMS, seed: int = 0) -> Sample:
-    """Points for any problem with rewards in [0, 1], up to 100,000 plays.
+def _check_groups(groups: object) -> int:
+    return check_whole(groups, "the number of groups", 1, most=1_000_000)
+
+
+def general_sample(*, groups: int = 1024, arms: int = 5, seed: int = 0) -> Sample:
+    """Points that suit any problem with rewards in [0, 1], up to 100,000 plays.
 
     The bounds go a little beyond the domains and are clipped, so that 0, 1 and n = t appear often.
+
+    Parameters
+    ----------
+    groups, arms, seed : int
+        Number of groups, arms per group, and seed of the random numbers.
+
+    Returns
+    -------
+    Sample
+        For `make_classes` and `classify`.
+
+    Examples
+    --------
+    >>> import metabandit as mb
+    >>> mb.classify(["r", "2*r"], sample=mb.general_sample(groups=64))
+    [0, 0]
     """
-    groups = check_whole(groups, "the number of groups", 1, most=1_000_000)
+    groups = _check_groups(groups)
     arms = check_whole(arms, "the number of arms of a group", 2, most=100)
     rng = np.random.default_rng(check_whole(seed, "the seed", 0))
 
@@ -86,68 +105,77 @@ def reachable_sample(
     horizon: int,
     *,
     start: str | Start | None = None,
-    groups: int = GROUPS,
+    groups: int = 1024,
     seed: int = 0,
 ) -> Sample:
     """Points that play can reach with problems of a prior: all arms at a random moment.
 
-    The moment is even on a logarithmic scale, the plays are divided among the arms at random, and the
+    The moment is uniform on a logarithmic scale, the plays are divided among the arms at random, and the
     rewards are drawn from the prior.
+
+    Parameters
+    ----------
+    prior, horizon : Prior, int
+        The problems, and the plays per episode.
+    start : str or Start, optional
+        How play begins; by default each arm is played once.
+    groups, seed : int
+        Number of groups, and seed of the random numbers.
+
+    Returns
+    -------
+    Sample
+        For `make_classes` and `classify`.
+
+    Examples
+    --------
+    >>> import metabandit as mb
+    >>> sample = mb.reachable_sample(mb.Gaussian(arms=2), horizon=50, groups=64)
+    >>> mb.classify(["r", "r/2"], sample=sample)
+    [0, 0]
     """
     horizon = check_horizon(horizon)
-    groups = check_whole(groups, "the number of groups", 1, most=1_000_000)
+    groups = _check_groups(groups)
     rng = np.random.default_rng(check_whole(seed, "the seed", 0))
     begin = Start.read(start)
     counts = begin.counts(check_prior(prior))
-    least = 1 if begin.each_once else 0
     arms = prior.arms
+    least = int(begin.each_once)
     if horizon <= arms * least:
         raise InputError(
             f"with {horizon} plays of {arms} arms there is nothing to choose after each was played "
             f"once; raise the horizon"
         )
-    first = arms * least
-    scale = rng.uniform(np.log(first + 1), np.log(horizon), groups)
-    made = np.clip(np.floor(np.exp(scale)), max(first, 0), horizon - 1).astype(np.int64)
-    # A random division of the plays that each arm has beyond its first.
-    shares = rng.dirichlet(np.ones(arms), groups)
-    plays = np.stack(
-        [rng.multinomial(total - first, share) for total, share in zip(made, shares, strict=True)],
-        axis=1,
-    )
-    plays += least
-    parameters = np.asarray(prior.draw(rng, groups), dtype=np.float64)
-    sums, squares = _rewards(prior, parameters, plays, rng)
-    total = plays + counts[0][:, None]
-    mean = np.divide(sums + counts[1][:, None], total, out=np.zeros(total.shape), where=total > 0)
-    second = np.divide(
-        squares + counts[2][:, None], total, out=np.zeros(total.shape), where=total > 0
-    )
-    shape = (arms, groups)
-    values = {
-        "r": mean,
-        "s": np.sqrt(np.maximum(second - mean**2, 0.0)),
-        "n": total,
-        "t": np.broadcast_to(made + counts[0].sum(), shape),
-        "h": np.broadcast_to((horizon - made).astype(np.float64), shape),
-        "K": np.full(shape, float(arms)),
-    }
-    return Sample(
-        values,
-        {
-            "domain": "reachable",
-            "problems": problems_of(prior, horizon, begin),
-            "groups": groups,
-            "arms": arms,
-            "seed": seed,
-        },
-    )
+    plays = _random_plays(rng, arms, least, horizon, groups)
+    sums, squares = _rewards(prior, plays, rng)
+    problems = problems_of(prior, horizon, begin)
+    drawn = {"groups": groups, "arms": arms, "seed": seed}
+    values = _variables(plays, sums, squares, counts, horizon)
+    return Sample(values, {"domain": "reachable", "problems": problems, **drawn})
 
 
 def every_state(prior: Prior, horizon: int, *, start: str | Start | None = None) -> Sample:
-    """Every state that play of two Bernoulli arms can reach before its last choice: each is a group.
+    """Every state that play of two Bernoulli arms can reach before its last choice, one per group.
 
-    Formulas that are in one class on this sample choose the same arm in all of them.
+    Formulas of one class on this sample choose the same arm in all of them.
+
+    Parameters
+    ----------
+    prior, horizon : Prior, int
+        Two Bernoulli arms, and the plays per episode, at most 33.
+    start : str or Start, optional
+        How play begins; by default each arm is played once.
+
+    Returns
+    -------
+    Sample
+        For `make_classes` and `classify`.
+
+    Examples
+    --------
+    >>> import metabandit as mb
+    >>> mb.every_state(mb.Bernoulli(arms=2), horizon=5).groups
+    23
     """
     horizon = check_horizon(horizon)
     begin = Start.read(start)
@@ -157,10 +185,11 @@ def every_state(prior: Prior, horizon: int, *, start: str | Start | None = None)
             f"all states (--sharp) are known for two Bernoulli arms, not for {prior}; compare on a "
             f"sample instead"
         )
-    least = 1 if begin.each_once else 0
+    least = int(begin.each_once)
     if horizon <= 2 * least or math.comb(horizon + 3, 4) > _MOST_STATES:
+        longest = max(plays for plays in range(100) if math.comb(plays + 3, 4) <= _MOST_STATES)
         raise InputError(
-            f"all states (--sharp) are compared for {2 * least + 1} to {_most_plays()} plays, not "
+            f"all states (--sharp) are compared for {2 * least + 1} to {longest} plays, not "
             f"{horizon}; compare on a sample instead"
         )
     counts = begin.counts(prior)
@@ -176,36 +205,36 @@ def every_state(prior: Prior, horizon: int, *, start: str | Start | None = None)
         # Exchanging the arms exchanges the choice.
         states = [state for state in states if state[:2] <= state[2:]]
     n1, s1, n2, s2 = np.array(states).T
-    plays, wins = np.stack([n1, n2]), np.stack([s1, s2])
-    n = plays + counts[0][:, None]
-    r = (wins + counts[1][:, None]) / n
-    variance = (wins + counts[2][:, None]) / n - r**2
-    made = plays.sum(axis=0)
-    values = {
-        "r": r,
-        "s": np.sqrt(np.maximum(variance, 0.0)),
-        "n": n,
-        "t": np.broadcast_to(made + counts[0].sum(), n.shape),
-        "h": np.broadcast_to((horizon - made).astype(np.float64), n.shape),
-        "K": np.full(n.shape, 2.0),
-    }
+    wins = np.stack([s1, s2])
+    values = _variables(np.stack([n1, n2]), wins, wins, counts, horizon)
     problems = problems_of(prior, horizon, begin)
     return Sample(values, {"domain": "every state", "problems": problems, "arms": 2})
 
 
-def _most_plays() -> int:
-    return max(plays for plays in range(100) if math.comb(plays + 3, 4) <= _MOST_STATES)
+def _random_plays(
+    rng: np.random.Generator, arms: int, least: int, horizon: int, groups: int
+) -> np.ndarray[Any, Any]:
+    """Plays of each arm, at least so many, at random moments, [arm, group]."""
+    first = arms * least
+    scale = rng.uniform(np.log(first + 1), np.log(horizon), groups)
+    made = np.clip(np.floor(np.exp(scale)), first, horizon - 1).astype(np.int64)
+    shares = rng.dirichlet(np.ones(arms), groups)
+    divided = [
+        rng.multinomial(total - first, share) for total, share in zip(made, shares, strict=True)
+    ]
+    return least + np.stack(divided, axis=1)
 
 
 def _rewards(
-    prior: Prior, parameters: Array, plays: np.ndarray[Any, Any], rng: np.random.Generator
+    prior: Prior, plays: np.ndarray[Any, Any], rng: np.random.Generator
 ) -> tuple[Array, Array]:
-    """Sum and sum of squares of so many rewards of each arm, [arm, group]."""
+    """Sum and sum of squares of so many rewards of each arm, on drawn problems, [arm, group]."""
     arms, groups = plays.shape
-    sums, squares = np.zeros((arms, groups)), np.zeros((arms, groups))
+    parameters = np.asarray(prior.draw(rng, groups), dtype=np.float64)
     if prior.family.binary:
         wins = rng.binomial(plays, parameters[:, :, 0].T).astype(np.float64)
         return wins, wins
+    sums, squares = np.zeros((arms, groups)), np.zeros((arms, groups))
     for arm in range(arms):
         for group in range(groups):
             uniform = rng.uniform(size=int(plays[arm, group]))
@@ -213,3 +242,21 @@ def _rewards(
             sums[arm, group] = rewards.sum()
             squares[arm, group] = (rewards**2).sum()
     return sums, squares
+
+
+def _variables(
+    plays: np.ndarray[Any, Any], sums: Any, squares: Any, counts: Array, horizon: int
+) -> dict[str, Array]:
+    """What formulas read after so many plays with such rewards, beside the pseudo-observations."""
+    n = plays + counts[0][:, None]
+    r = (sums + counts[1][:, None]) / n
+    variance = (squares + counts[2][:, None]) / n - r**2
+    made = plays.sum(axis=0)
+    return {
+        "r": r,
+        "s": np.sqrt(np.maximum(variance, 0.0)),
+        "n": n,
+        "t": np.broadcast_to(made + counts[0].sum(), n.shape),
+        "h": np.broadcast_to((horizon - made).astype(np.float64), n.shape),
+        "K": np.full(n.shape, float(len(plays))),
+    }

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .counts import TWO, ZERO, pair
-from .forward import DONE, MOST_PLAYS, TINY, fold, set_tables, step_two, totals
+from .counts import ZERO, pair
+from .forward import DONE, MOST_PLAYS, TINY, Judged, fold, set_tables, step_two, totals
 from .jit import jit, lane
 from .machine import Program
 from .simulator import DONE as SIMULATED
@@ -97,13 +97,20 @@ def _load(source, target):
         target[i] = source[i]
 
 
-Game = namedtuple("Game", "begin horizon plays best positions weights nothing room fault")
+SharedEpisodes = namedtuple("SharedEpisodes", "run problems behaviour draw decide outcome")
+SharedEpisodes.__doc__ = (
+    """What policies that play the same episodes have in common (see simulator.py)."""
+)
+
+Game = namedtuple("Game", "begin clock best positions weights work sums")
 Game.__doc__ = """What policies that are evaluated exactly have in common.
 
-begin: plays before the first choice; plays: pseudo-plays; best: the expected best mean
+begin: plays before the first choice; clock, work: see forward.py; best: the expected best mean
 positions, weights: the states before the first choice, as n, s1, s2, and how likely they are
-nothing, room, fault: for step_two
 """
+
+
+Screened = namedtuple("Screened", "regret reached choices")
 
 
 @lane
@@ -161,80 +168,66 @@ def _clear(m, slice):
 
 
 @jit
-def evaluate_many(
-    programs, which, limits, points, game, slice, choice, tables, regret, reached, choices
-):
+def _advance(m, end, slice, policy, game, fingerprinted):
+    """From m plays to `end`: plays made, less than `end` at a fault, and a fingerprint of all choices."""
+    clock, varies = game.clock, policy.program.varies
+    fingerprint = u64(0)
+    finite = varies or set_tables(m, clock, policy, max(end - 1, 0))
+    while m < end:
+        if varies:
+            finite = set_tables(m, clock, policy, m)
+        if fingerprinted:
+            fingerprint = u64(fingerprint + _choices(m, slice, policy.tables))
+        blocks = (m // 2 if slice.mirror else m) + 1
+        if step_two(m, ZERO, blocks, slice, policy, finite, game.work) != DONE:
+            break
+        m += 1
+        fold(m, slice)
+    return m, fingerprint
+
+
+@jit
+def evaluate_many(programs, which, limits, points, game, slice, policy, found):
     """The exact regret of index policies of two arms.
 
     After points[0], points[1], ... plays a policy whose regret is above its limit is given up: regret
-    only grows. regret[i] is what it was when `reached[i]` plays were made; it is infinite for a policy
-    whose index is not finite somewhere. choices[i], if there is room for it, is a fingerprint of all
-    choices up to there.
+    only grows. found.regret[i] is what it was when found.reached[i] plays were made; it is infinite for
+    a policy whose index is not finite somewhere. found.choices[i], if there is room for it, is a
+    fingerprint of all choices up to there.
     """
-    sums = game.fault[5:9]
+    fingerprinted = found.choices.shape[0] > 0
     for i in range(which.shape[0]):
         program = _program(programs, which[i])
-        _load(program.scalars, tables.scalars)
+        _load(program.scalars, policy.tables.scalars)
+        this = Judged(policy.choice, program, policy.tables)
         _begin(game, slice)
-        finite = True
         m = game.begin
         fingerprint = u64(0)
-        regret[i] = np.inf
+        found.regret[i] = np.inf
         for position in range(points.shape[0]):
             end = points[position]
-            if not program.varies:
-                finite = set_tables(
-                    m, game.horizon, game.plays, TWO, program, choice, tables, max(end - 1, 0)
-                )
-            status = DONE
-            while m < end:
-                if program.varies:
-                    finite = set_tables(
-                        m, game.horizon, game.plays, TWO, program, choice, tables, m
-                    )
-                if choices.shape[0] > 0:
-                    fingerprint = u64(fingerprint + _choices(m, slice, tables))
-                blocks = (m // 2 if slice.mirror else m) + 1
-                status = step_two(
-                    m,
-                    ZERO,
-                    blocks,
-                    slice,
-                    choice,
-                    tables,
-                    finite,
-                    game.room,
-                    game.room,
-                    game.nothing,
-                    game.nothing,
-                    game.fault,
-                )
-                if status != DONE:
-                    break
-                m += 1
-                fold(m, slice)
-            if status != DONE:
-                regret[i] = np.inf
+            m, part = _advance(m, end, slice, this, game, fingerprinted)
+            fingerprint = u64(fingerprint + part)
+            if m < end:
+                found.regret[i] = np.inf
                 break
-            totals(m, slice, sums)
-            regret[i] = m * game.best - sums[0]
-            if regret[i] > limits[i]:
+            totals(m, slice, game.sums)
+            found.regret[i] = m * game.best - game.sums[0]
+            if found.regret[i] > limits[i]:
                 break
-        reached[i] = m
-        if choices.shape[0] > 0:
-            choices[i] = fingerprint
+        found.reached[i] = m
+        if fingerprinted:
+            found.choices[i] = fingerprint
         _clear(m + 1, slice)
 
 
 @jit
-def simulate_many(
-    programs, which, first, row, run, problems, rule, draw, decide, work, checkpoints, both, final,
-    plays, fault, simple, out,
-):  # fmt: skip
+def simulate_many(programs, which, first, row, task, work, simple, out):
     """The regret of index policies in every episode, out[policy, episode]; infinite if one fails.
 
     Policy which[i] plays the episodes from number first[i] on, of the problems from row[i] on.
     """
+    run, problems, outcome = task.run, task.problems, task.outcome
     count = out.shape[1] // run.runs
     for i in range(which.shape[0]):
         program = _program(programs, which[i])
@@ -248,104 +241,13 @@ def simulate_many(
                 problems.low,
                 problems.high,
             ),
-            rule,
+            task.behaviour,
             program,
-            draw,
-            decide,
+            task.draw,
+            task.decide,
             work,
-            checkpoints,
-            both,
-            final,
-            plays,
-            fault,
+            outcome,
         )
-        regret = both[1] if simple else both[0]
+        regret = outcome.regret[1] if simple else outcome.regret[0]
         for j in range(out.shape[1]):
             out[i, j] = regret[j] if status == SIMULATED else np.inf
-
-
-# Arms of the search itself: UCB1-Tuned over policies, whose rewards are minus their regrets.
-
-Pulls = namedtuple("Pulls", "count total squares ready taken buffer")
-Pulls.__doc__ = """What was pulled of each policy: how often, the sum of its rewards and of their squares.
-
-buffer[policy] holds rewards that come next: `ready` of them, of which `taken` were used up
-"""
-
-
-@lane
-def _bonus(count, total, squares, log):
-    mean = total / count
-    variance = max(squares / count - mean * mean, 0.0)
-    return np.sqrt(log / count * min(0.25, variance + np.sqrt(2.0 * log / count)))
-
-
-@jit
-def upper_bounds(pulls, t, out):
-    """The UCB1-Tuned index of every policy after t pulls."""
-    log = np.log(t)
-    for k in range(out.shape[0]):
-        bonus = _bonus(pulls.count[k], pulls.total[k], pulls.squares[k], log)
-        out[k] = pulls.total[k] / pulls.count[k] + bonus
-
-
-@jit
-def _note(c, k, log, pulls, mean, scale):
-    """The index of candidate c is mean + scale sqrt(ln t) while the variance is out of play, else -1."""
-    count = pulls.count[k]
-    mean[c] = pulls.total[k] / count
-    variance = max(pulls.squares[k] / count - mean[c] * mean[c], 0.0)
-    free = variance + np.sqrt(2.0 * log / count) >= 0.25
-    scale[c] = np.sqrt(0.25 / count) if free else -1.0
-
-
-@jit
-def pull(most, t, candidates, mean, scale, pulls):
-    """Make `most` pulls, each of the candidate with the largest index; returns how many were made.
-
-    It ends early if the policy to pull has no reward ready; candidates[0] is then its number. One that
-    stays above what all others can reach by the end is pulled again without a look at them.
-    """
-    log = np.log(t)
-    last = np.log(t + most)
-    last_root = np.sqrt(last)
-    made = 0
-    for c in range(candidates.shape[0]):
-        _note(c, candidates[c], log, pulls, mean, scale)
-    while made < most:
-        log = np.log(t + made)
-        root = np.sqrt(log)
-        best = -np.inf
-        chosen = 0
-        for c in range(candidates.shape[0]):
-            value = mean[c] + scale[c] * root
-            if scale[c] < 0.0:
-                k = candidates[c]
-                value = mean[c] + _bonus(pulls.count[k], pulls.total[k], pulls.squares[k], log)
-            if value > best:
-                best = value
-                chosen = c
-        rival = -np.inf
-        for c in range(candidates.shape[0]):
-            value = mean[c] + scale[c] * last_root
-            if scale[c] < 0.0:
-                k = candidates[c]
-                value = mean[c] + _bonus(pulls.count[k], pulls.total[k], pulls.squares[k], last)
-            rival = value if value > rival and c != chosen else rival
-        k = candidates[chosen]
-        while True:
-            if pulls.taken[k] == pulls.ready[k]:
-                candidates[0] = k
-                return made
-            reward = np.float64(pulls.buffer[k, pulls.taken[k]])
-            pulls.taken[k] += 1
-            pulls.count[k] += 1
-            pulls.total[k] += reward
-            pulls.squares[k] += reward * reward
-            made += 1
-            _note(chosen, k, log, pulls, mean, scale)
-            # What it is now is a lower bound for what it is at the next pull.
-            bonus = _bonus(pulls.count[k], pulls.total[k], pulls.squares[k], log)
-            if made == most or mean[chosen] + bonus <= rival:
-                break
-    return most

@@ -1,4 +1,4 @@
-"""How policies choose that are not an index of (r, s, n, t): one `decide` function each (see jit.DECIDE)."""
+"""Decisions that are no index (see decisions.py): one `decide` function each (jit.DECIDE)."""
 
 from __future__ import annotations
 
@@ -25,13 +25,6 @@ GOES_ON, BEGINS, DOUBTFUL = np.uint32(0), np.uint32(1), np.uint32(3)
 DOUBT = np.float32(1e-5)
 
 
-@pointer(DECIDE)
-def uniform(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
-    """Any arm, with equal probability."""
-    for i in range(chosen.shape[0]):
-        chosen[i] = below(noise_bits(keys[i], step, CHOICE_STREAM), sums.shape[0])
-
-
 @jit
 def _best(values, key, step):
     """The position of the largest value, ties at random, and whether there was a tie."""
@@ -49,66 +42,6 @@ def _best(values, key, step):
                 return k, ties > 1
             wanted -= 1
     return 0, False
-
-
-@jit
-def _epsilon_greedy_of_two(step, rate, stats, sums, keys, chosen):
-    """Two arms: all in one vectorised pass."""
-    lanes = chosen.shape[0]
-    n0 = stats[0, N, :lanes]
-    n1 = stats[1, N, :lanes]
-    total0 = sums[0, 0, :lanes]
-    total1 = sums[1, 0, :lanes]
-    for i in range(lanes):
-        x = np.float64(total0[i]) / np.float64(n0[i])
-        y = np.float64(total1[i]) / np.float64(n1[i])
-        best = max(x, y)
-        greedy = u32(1) if y > x else u32(0)
-        coin = u32(noise_bits(keys[i], step, TIE_STREAM) >> u32(31))
-        greedy = coin if min(x, y) >= best - TIE * abs(best) else greedy
-        any_arm = u32(noise_bits(keys[i], step, CHOICE_STREAM + 1) >> u32(31))
-        chance = unit(noise_bits(keys[i], step, CHOICE_STREAM))
-        chosen[i] = any_arm if chance < rate else greedy
-
-
-@pointer(DECIDE)
-def epsilon_greedy(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
-    """eps_n-greedy (Auer et al. 2002): any arm with probability min(1, c K / (d^2 (t + 1)))."""
-    arms = sums.shape[0]
-    rate = min(1.0, parameters[0] * arms / (parameters[1] ** 2 * (t + 1.0)))
-    if arms == 2:
-        _epsilon_greedy_of_two(step, rate, stats, sums, keys, chosen)
-        return
-    means = np.empty(arms)
-    for i in range(chosen.shape[0]):
-        if unit(noise_bits(keys[i], step, CHOICE_STREAM)) < rate:
-            chosen[i] = below(noise_bits(keys[i], step, CHOICE_STREAM + 1), arms)
-        else:
-            for k in range(arms):
-                means[k] = np.float64(sums[k, 0, i]) / np.float64(stats[k, N, i])
-            chosen[i] = _best(means, keys[i], step)[0]
-
-
-@pointer(DECIDE)
-def ucb1_normal(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
-    """UCB1-Normal (Auer et al. 2002): an arm with fewer than ceil(8 ln t) plays, else the index."""
-    arms = sums.shape[0]
-    needed = np.ceil(8.0 * np.log(t))
-    values = np.empty(arms)
-    for i in range(chosen.shape[0]):
-        behind = False
-        for k in range(arms):
-            if stats[k, N, i] < needed:
-                behind = True
-        for k in range(arms):
-            n = np.float64(stats[k, N, i])
-            if behind:
-                values[k] = -n
-            else:
-                s = np.float64(stats[k, S, i])
-                spread = 16.0 * n * s * s / (n - 1.0) * np.log(t - 1.0) / n
-                values[k] = np.float64(sums[k, 0, i]) / n + np.sqrt(spread)
-        chosen[i] = _best(values, keys[i], step)[0]
 
 
 @jit

@@ -16,8 +16,8 @@ from collections import namedtuple
 
 import numpy as np
 
-from .counts import TIE, TWO, ZERO, fill_indices, mark_ties, pair
-from .jit import allocating_jit, jit
+from .counts import TIE, ZERO, fill_indices, mark_ties, pair
+from .jit import jit
 
 BY_INDEX = 0
 BY_TABLE = 1
@@ -52,6 +52,19 @@ weight: float64, all blocks; offset[n1] and stride[n1] say where their rows are
 first, last: int64[pair of arm 1], the range of s2 whose weights are not zero; empty if first > last
 chance: float64[arm, pair], probability of success
 mirror: whether exchanging the arms changes nothing; then only blocks with n1 <= n2 are kept
+"""
+
+Judged = namedtuple("Judged", "choice program tables")
+Judged.__doc__ = """A policy: how it chooses, the program of its index, and the indices by count."""
+
+Clock = namedtuple("Clock", "horizon pseudo_plays arms")
+Clock.__doc__ = """What tells the moment: plays in all, pseudo-plays, and the number of arms."""
+
+StepWork = namedtuple("StepWork", "room edge edge_first edge_last fault")
+StepWork.__doc__ = """What a part of a step works in.
+
+room: rows for a row's weights; edge: the block that another part may be at work on, with the ranges
+edge_first, edge_last of its rows; fault: the state whose index is not finite
 """
 
 # The rows of `room`, one flat array: with constants between them the compiler sees that they do not
@@ -171,32 +184,81 @@ def report(arm, n, s, value, fault):
 
 
 @jit
-def _check(weight, begin, tables, n1, s1, n2, first, last, fault):
+def _check(slice, tables, m, n1, s1, fault):
     """Whether the indices of all states of a row that play can reach are finite."""
-    value = tables.value[tables.which[0], pair(n1, s1)]
+    n2 = m - n1
+    at = pair(n1, s1)
+    value = tables.value[tables.which[0], at]
     if not abs(value) < np.inf:
         return report(0, n1, s1, value, fault)
-    for s2 in range(first, last + 1):
+    begin = slice.offset[n1] + s1 * slice.stride[n1]
+    for s2 in range(slice.first[at], slice.last[at] + 1):
         value = tables.value[tables.which[1], pair(n2, s2)]
-        if weight[begin + s2] > TINY and not abs(value) < np.inf:
+        if slice.weight[begin + s2] > TINY and not abs(value) < np.inf:
             return report(1, n2, s2, value, fault)
     return DONE
 
 
 @jit
-def step_two(m, low, high, slice, choice, tables, finite, room, edge, edge_first, edge_last, fault):
+def _is_cut(m, n1, choice, tables, forced):
+    """Whether arm 1 is played for small s2 and arm 2 for large s2, with nothing random but ties."""
+    if forced or choice.kind == BY_CUTS:
+        return True
+    rises = tables.rising[tables.which[0], n1] and tables.rising[tables.which[1], m - n1]
+    return rises and choice.rate[m] == 0.0 and choice.kind != BY_POSTERIOR
+
+
+@jit
+def _next_cuts(m, n1, s1, choice, tables, better, equal):
+    """Arm 1 is better for s2 < better and as good for s2 < equal; both only grow with s1."""
+    at = pair(n1, s1)
+    if choice.kind == BY_CUTS:
+        entry = m * (m + 1) * (m + 2) // 6 + at
+        return np.int64(choice.cuts[entry, 0]), np.int64(choice.cuts[entry, 1])
+    n2 = m - n1
+    seconds = pair(n2, 0)
+    x = tables.value[tables.which[0], at]
+    upper = tables.upper[tables.which[1]]
+    lower = tables.lower[tables.which[1]]
+    while better <= n2 and x > upper[seconds + better]:
+        better += 1
+    equal = max(equal, better)
+    while equal <= n2 and x >= lower[seconds + equal]:
+        equal += 1
+    return better, equal
+
+
+@jit
+def _play_second_on(slice, seconds, at, begin, tie, last, room):
+    """What is left of a row from `tie` on plays arm 2; what came before has moved on."""
+    weight = slice.weight
+    while tie <= last and weight[begin + tie] == 0.0:
+        tie += 1
+    if tie > last:
+        slice.first[at] = MOST_PLAYS
+        slice.last[at] = -1
+        return
+    _play_second(weight[begin + tie : begin + last + 2], slice.chance[1, seconds + tie :], room)
+    last += 1
+    while weight[begin + last] == 0.0:
+        last -= 1
+    slice.first[at] = tie
+    slice.last[at] = last
+
+
+# Long, because the passes over a row share a dozen values, which would be arguments otherwise.
+@jit
+def step_two(m, low, high, slice, policy, finite, work):
     """Move the weights of the blocks low, ..., high - 1 from m to m + 1 plays.
 
-    What enters block `high` goes to `edge` if that block is not the last one, because another
+    What enters block `high` goes to the edge if that block is not the last one, because another
     thread may be at work on it; `join` adds it later.
     """
-    weight = slice.weight
+    weight, room, choice, tables = slice.weight, work.room, policy.choice, policy.tables
     first_row, second_row = tables.which[0], tables.which[1]
-    upper = tables.upper[second_row]
-    lower = tables.lower[second_row]
-    value = tables.value[first_row]
-    chance = slice.chance[1]
     top = m // 2 if slice.mirror else m
+    base = 0.5 * choice.rate[m]
+    posterior = choice.kind == BY_POSTERIOR
     for n1 in range(high - 1, low - 1, -1):
         n2 = m - n1
         seconds = pair(n2, 0)
@@ -204,52 +266,27 @@ def step_two(m, low, high, slice, choice, tables, finite, room, edge, edge_first
         onward = not (slice.mirror and n1 == n2)
         # Where a play of arm 1 leads: the block above, or the edge.
         to_edge = n1 == high - 1 and n1 < top
-        target = edge if to_edge else weight
+        target = work.edge if to_edge else weight
         target_begin = 0 if to_edge else slice.offset[n1 + 1]
         width = length if to_edge else slice.stride[n1 + 1]
-        firsts = edge_first if to_edge else slice.first
-        lasts = edge_last if to_edge else slice.last
+        firsts = work.edge_first if to_edge else slice.first
+        lasts = work.edge_last if to_edge else slice.last
         above = 0 if to_edge else pair(n1 + 1, 0)
-        base = 0.5 * choice.rate[m]
         forced = min(n1, n2) < choice.needed[m]
-        posterior = choice.kind == BY_POSTERIOR
-        # Whether arm 1 is played for small s2 and arm 2 for large s2, with nothing random but ties.
-        by_cuts = (
-            forced
-            or choice.kind == BY_CUTS
-            or (
-                base == 0.0
-                and tables.rising[first_row, n1]
-                and tables.rising[second_row, n2]
-                and not posterior
-            )
-        )
-        better = 0
-        equal = 0
-        if forced:
-            better = n2 + 1 if n1 < n2 else 0
-            equal = n2 + 1 if n1 <= n2 else 0
+        by_cuts = _is_cut(m, n1, choice, tables, forced)
+        better = n2 + 1 if forced and n1 < n2 else 0
+        equal = n2 + 1 if forced and n1 <= n2 else 0
         start = choice.corner[n1, n2] if posterior else 0.0
         for s1 in range(n1 + 1):
             at = pair(n1, s1)
             first = slice.first[at]
             last = slice.last[at]
-            x = value[at]
-            if not forced:
-                if choice.kind == BY_CUTS:
-                    entry = m * (m + 1) * (m + 2) // 6 + at
-                    better = np.int64(choice.cuts[entry, 0])
-                    equal = np.int64(choice.cuts[entry, 1])
-                elif by_cuts:
-                    while better <= n2 and x > upper[seconds + better]:
-                        better += 1
-                    equal = max(equal, better)
-                    while equal <= n2 and x >= lower[seconds + equal]:
-                        equal += 1
+            if by_cuts and not forced:
+                better, equal = _next_cuts(m, n1, s1, choice, tables, better, equal)
             if first <= last:
                 begin = slice.offset[n1] + s1 * length
                 if not finite and not forced and base < 0.5:
-                    if _check(weight, begin, tables, n1, s1, n2, first, last, fault) != DONE:
+                    if _check(slice, tables, m, n1, s1, work.fault) != DONE:
                         return INDEX_NOT_FINITE
                 # What plays arm 1 is `moved`, from s2 = left to right.
                 left = first
@@ -259,18 +296,15 @@ def step_two(m, low, high, slice, choice, tables, finite, room, edge, edge_first
                     _halve(weight[begin + tie : begin + right + 1])
                     moved = weight[begin + left : begin + right + 1]
                 else:
+                    row = weight[begin + first : begin + last + 1]
                     if posterior:
                         _posterior_shares(choice.gammas, start, n1, s1, n2, first, last, room)
-                        _split_by_shares(weight[begin + first : begin + last + 1], room)
+                        _split_by_shares(row, room)
                     else:
+                        upper = tables.upper[second_row, seconds + first : seconds + last + 1]
+                        lower = tables.lower[second_row, seconds + first : seconds + last + 1]
                         _split(
-                            weight[begin + first : begin + last + 1],
-                            upper[seconds + first : seconds + last + 1],
-                            lower[seconds + first : seconds + last + 1],
-                            x,
-                            base,
-                            0.5 - base,
-                            room,
+                            row, upper, lower, tables.value[first_row, at], base, 0.5 - base, room
                         )
                     tie = first
                     right = last
@@ -291,28 +325,16 @@ def step_two(m, low, high, slice, choice, tables, finite, room, edge, edge_first
                     _widen(firsts, lasts, above + s1, left, right)
                     _widen(firsts, lasts, above + s1 + 1, left, right)
                 _clear(weight[begin + first : begin + min(tie, last + 1)])
-                while tie <= last and weight[begin + tie] == 0.0:
-                    tie += 1
-                if tie <= last:
-                    _play_second(
-                        weight[begin + tie : begin + last + 2], chance[seconds + tie :], room
-                    )
-                    last += 1
-                    while weight[begin + last] == 0.0:
-                        last -= 1
-                    slice.first[at] = tie
-                    slice.last[at] = last
-                else:
-                    slice.first[at] = MOST_PLAYS
-                    slice.last[at] = -1
+                _play_second_on(slice, seconds, at, begin, tie, last, room)
             if posterior and s1 < n1:
                 start = _next_start(choice.gammas, start, n1, s1, n2)
     return DONE
 
 
 @jit
-def join(high, slice, edge, edge_first, edge_last):
+def join(high, slice, work):
     """Add to block `high` what came from the block below, and empty the edge."""
+    edge, edge_first, edge_last = work.edge, work.edge_first, work.edge_last
     length = slice.stride[high - 1]
     for s1 in range(high + 1):
         first = edge_first[s1]
@@ -352,10 +374,12 @@ def fold(m, slice):
 
 
 @jit
-def set_tables(m, horizon, plays, arms, program, choice, tables, most):
+def set_tables(m, clock, policy, most):
     """The indices of up to `most` plays for the choice after m; false if one is not finite."""
+    choice, tables = policy.choice, policy.tables
     if choice.kind == BY_INDEX:
-        return fill_indices(program, tables, arms, plays + m, horizon - m, most)
+        t, left = clock.pseudo_plays + m, clock.horizon - m
+        return fill_indices(policy.program, tables, clock.arms, t, left, most)
     finite = True
     if choice.kind == BY_TABLE:
         begin = m * (m + 1) * (m + 2) // 6
@@ -421,19 +445,16 @@ def recommended(m, slice, means):
     return total
 
 
-@allocating_jit
-def run_two(first, last, horizon, plays, slice, choice, program, tables, finite, room, fault):
-    """All steps from `first` to `last` plays as one part; `finite` is about indices without t."""
-    nothing = np.zeros(0, np.int64)
+@jit
+def run_two(first, last, clock, slice, policy, finite, work):
+    """All steps from `first` to `last` plays as one part; `finite` is about indices that stay."""
     for m in range(first, last):
-        if program.varies or choice.kind == BY_TABLE:
-            finite = set_tables(m, horizon, plays, TWO, program, choice, tables, m)
+        if policy.program.varies or policy.choice.kind == BY_TABLE:
+            finite = set_tables(m, clock, policy, m)
         blocks = (m // 2 if slice.mirror else m) + 1
-        status = step_two(
-            m, ZERO, blocks, slice, choice, tables, finite, room, room, nothing, nothing, fault
-        )
+        status = step_two(m, ZERO, blocks, slice, policy, finite, work)
         if status != DONE:
-            fault[4] = m
+            work.fault[4] = m
             return status
         fold(m + 1, slice)
     return DONE

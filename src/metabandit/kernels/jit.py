@@ -17,6 +17,9 @@ from typing import IO, Any
 
 import numba
 from numba import types
+from numba.extending import register_jitable
+
+from .. import numerics
 
 try:
     import fcntl
@@ -63,12 +66,12 @@ def _wait_for(file: IO[str]) -> None:
         time.sleep(0.02)
 
 
-def _forget_stale_code(folder: Path) -> None:
-    """Empty the cache beside the files of a folder if any of them has changed.
+def _forget_stale_code(folder: Path, *others: Path) -> None:
+    """Empty the cache beside the files of a folder if any of them, or of `others`, has changed.
 
     numba looks at the file of a kernel, not at the files of the functions inside it.
     """
-    sources = b"".join(path.read_bytes() for path in sorted(folder.glob("*.py")))
+    sources = b"".join(path.read_bytes() for path in [*sorted(folder.glob("*.py")), *others])
     digest = hashlib.sha256(sources).hexdigest()
     stamp = folder / "__pycache__" / "kernels.sha256"
 
@@ -87,7 +90,7 @@ def _forget_stale_code(folder: Path) -> None:
             stamp.write_text(digest)
 
 
-_forget_stale_code(Path(__file__).parent)
+_forget_stale_code(Path(__file__).parent, Path(numerics.__file__))
 
 _FLAGS: dict[str, Any] = {
     "nopython": True,
@@ -152,6 +155,17 @@ def lane(function: Any) -> Any:
     return _compiled_once(inlined)
 
 
+# Plain functions that kernels call by their own names, compiled into whatever calls them.
+for _function in (
+    numerics.kl_upper,
+    numerics.stirling_rest,
+    numerics.beta_fraction,
+    numerics.beta_start,
+    numerics.beta_quantile,
+):
+    register_jitable(**_FLAGS, **_NO_COUNTING)(_function)
+
+
 _POINTERS: list[Callable[[], Any]] = []
 
 
@@ -201,6 +215,9 @@ _numbers = types.Array(types.float64, 1, "C")
 # draw(uniform, parameters, reward): one reward a lane, the inverse distribution function of the
 # arm at a uniform number; parameters has one row for each parameter of the family.
 DRAW = types.void(_float_row, _float_rows, _float_row)
+
+# operator(x, y, z): a person's own operator of one lane; those of fewer operands read no more.
+OPERATOR = types.float64(types.float64, types.float64, types.float64)
 
 # decide(step, t, horizon, stats, sums, memory, parameters, keys, chosen): the arm that each lane
 # plays. stats[arm] has the rows n, r, s; sums[arm] the rows reward sum and sum of squares;

@@ -1,12 +1,14 @@
 """The machine: runs an index program on rows of lanes.
 
-A program is a list of instructions (operation, target, first, second, third; for polynomials also
-the place of the coefficients and the degree). The lane program works on rows: operands 0, 1, 2 are the rows n, r, s of one arm, operand 3 + j is register row j.
+A program is a list of instructions (opcodes.py says what is in one). The lane program works on rows:
+operands 0, 1, 2 are the rows n, r, s of one arm, operand 3 + j is register row j.
 The step program works on single float64 numbers that are the same for every lane (t, h, K,
 constants and whatever is computed from them); its results are spread over register rows.
 
-The machine does not know what a lane is. `file` is one flat array of rows `stride` apart, so that
+The machine does not know what a lane is. `rows` is one flat array of rows `stride` apart, so that
 the rows of one arm can be chosen by an offset, and its type sets the precision.
+
+The two dispatchers are long chains: one branch per operation is what the compiler turns into a jump.
 """
 
 from __future__ import annotations
@@ -14,12 +16,14 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any
 
+import numba
 import numpy as np
+from llvmlite import ir
 from numba import types
-from numba.extending import overload
+from numba.extending import intrinsic, overload
 
 from . import opcodes as op
-from .jit import jit, lane
+from .jit import OPERATOR, jit, lane, pointer
 from .special import beta_quantile, exp, kl_upper32, kl_upper64, ln
 
 Program = namedtuple(
@@ -258,8 +262,52 @@ def _kl_upper_rows(mean, bound, out, scratch_a, scratch_b):
     return rows64
 
 
+@intrinsic
+def _call(_, address, x, y, z):
+    """The value of a person's own operator at an address (see jit.OPERATOR)."""
+
+    def code(context, builder, signature, arguments):
+        double = ir.DoubleType()
+        kind = ir.FunctionType(double, [double, double, double])
+        return builder.call(builder.inttoptr(arguments[0], kind.as_pointer()), list(arguments[1:]))
+
+    return types.float64(types.int64, types.float64, types.float64, types.float64), code
+
+
+@lane
+def _address(code, j):
+    return (np.int64(code[j, 5]) << 32) | np.int64(np.uint32(code[j, 6]))
+
+
 @jit
-def run_lanes(code, scalars, file, arm, registers, out, stride, lanes, scratch):
+def _external(address, a, b, c, out):
+    for i in range(out.shape[0]):
+        out[i] = _call(address, np.float64(a[i]), np.float64(b[i]), np.float64(c[i]))
+
+
+def compile_operator(function: Any, arity: int) -> Any:
+    """A scalar function of `arity` numbers as the machine calls it; keep it while its address is used."""
+    compiled = numba.njit(function, error_model="numpy")
+    if arity == 1:
+
+        def call(x, y, z):
+            return compiled(x)
+
+    elif arity == 2:
+
+        def call(x, y, z):
+            return compiled(x, y)
+
+    else:
+
+        def call(x, y, z):
+            return compiled(x, y, z)
+
+    return pointer(OPERATOR, cache=False)(call)()
+
+
+@jit
+def run_lanes(code, scalars, rows, arm, registers, out, stride, lanes, scratch):
     """Run a lane program for one arm.
 
     `arm` is the row of the arm's n (r and s follow), `registers` the row of register 0, `out` the
@@ -275,9 +323,9 @@ def run_lanes(code, scalars, file, arm, registers, out, stride, lanes, scratch):
         z = code[j, 4]
         x = (arm + x if x < 3 else registers + x - 3) * stride
         y = (arm + y if y < 3 else registers + y - 3) * stride
-        a = file[x : x + lanes]
-        b = file[y : y + lanes]
-        o = file[target * stride : target * stride + lanes]
+        a = rows[x : x + lanes]
+        b = rows[y : y + lanes]
+        o = rows[target * stride : target * stride + lanes]
         if operation == op.ADD:
             _add(a, b, o)
         elif operation == op.SUBTRACT:
@@ -294,9 +342,9 @@ def run_lanes(code, scalars, file, arm, registers, out, stride, lanes, scratch):
             _invert_sqrt(a, o)
         elif operation == op.LN:
             _ln(a, o)
-        elif operation == op.MINIMUM:
+        elif operation == op.MIN:
             _minimum(a, b, o)
-        elif operation == op.MAXIMUM:
+        elif operation == op.MAX:
             _maximum(a, b, o)
         elif operation == op.ABS:
             _abs(a, o)
@@ -310,10 +358,10 @@ def run_lanes(code, scalars, file, arm, registers, out, stride, lanes, scratch):
             _power(a, b, o)
         elif operation == op.KL_UPPER:
             s = (registers + scratch) * stride
-            _kl_upper(a, b, o, file[s : s + lanes], file[s + stride : s + stride + lanes])
+            _kl_upper(a, b, o, rows[s : s + lanes], rows[s + stride : s + stride + lanes])
         elif operation == op.BETA_QUANTILE:
             z = (arm + z if z < 3 else registers + z - 3) * stride
-            _beta_quantile(a, b, file[z : z + lanes], o)
+            _beta_quantile(a, b, rows[z : z + lanes], o)
         elif operation == op.POLYNOMIAL:
             z = (arm + z if z < 3 else registers + z - 3) * stride
             s = (registers + scratch) * stride
@@ -322,12 +370,15 @@ def run_lanes(code, scalars, file, arm, registers, out, stride, lanes, scratch):
                 code[j, 6],
                 a,
                 b,
-                file[z : z + lanes],
+                rows[z : z + lanes],
                 o,
-                file[s : s + lanes],
-                file[s + stride : s + stride + lanes],
-                file[s + 2 * stride : s + 2 * stride + lanes],
+                rows[s : s + lanes],
+                rows[s + stride : s + stride + lanes],
+                rows[s + 2 * stride : s + 2 * stride + lanes],
             )
+        elif operation == op.EXTERNAL:
+            z = (arm + z if z < 3 else registers + z - 3) * stride
+            _external(_address(code, j), a, b, rows[z : z + lanes], o)
 
 
 @jit
@@ -343,7 +394,7 @@ def _reduce(target, x, weights, degree):
 
 @jit
 def run_step(code, scalars):
-    """Run a step program: one float64 number an instruction."""
+    """Run a step program: one float64 number per instruction."""
     for j in range(code.shape[0]):
         operation = code[j, 0]
         if operation == op.REDUCE:
@@ -367,9 +418,9 @@ def run_step(code, scalars):
             value = 1.0 / np.sqrt(a)
         elif operation == op.LN:
             value = np.log(a)
-        elif operation == op.MINIMUM:
+        elif operation == op.MIN:
             value = b if b < a or b != b else a
-        elif operation == op.MAXIMUM:
+        elif operation == op.MAX:
             value = b if b > a or b != b else a
         elif operation == op.ABS:
             value = abs(a)
@@ -384,14 +435,16 @@ def run_step(code, scalars):
             value = kl_upper64(a, b)
         elif operation == op.BETA_QUANTILE:
             value = beta_quantile(a, b, scalars[code[j, 4]])
+        elif operation == op.EXTERNAL:
+            value = _call(_address(code, j), a, b, scalars[code[j, 4]])
         else:
             value = a
         scalars[code[j, 1]] = value
 
 
 @jit
-def spread_scalars(spread, scalars, file, registers, stride, lanes, first):
+def spread_scalars(spread, scalars, rows, registers, stride, lanes, first):
     """Fill the register rows from `first` on with the scalars that they hold."""
     for j in range(first, spread.shape[0]):
         row = (registers + j) * stride
-        file[row : row + lanes] = scalars[spread[j]]
+        rows[row : row + lanes] = scalars[spread[j]]

@@ -1,12 +1,16 @@
-"""The numbers of the machine's operations. Plain integers, so that reading them costs no numba."""
+"""The numbers of the machine's operations. Plain integers, so that reading them costs no numba.
+
+An operator of the language has the number of its name in capitals; a person's own operator is
+EXTERNAL (language/operators.py).
+"""
 
 COPY = 0
 ADD = 1
 SUBTRACT = 2
 MULTIPLY = 3
 DIVIDE = 4
-MINIMUM = 5
-MAXIMUM = 6
+MIN = 5
+MAX = 6
 SQRT = 7
 LN = 8
 ABS = 9
@@ -20,10 +24,12 @@ BETA_QUANTILE = 15
 # value, which is the same in every lane; the lane program does the rest.
 REDUCE = 16
 POLYNOMIAL = 17
-
 INVERT_SQRT = 18
+# A call of a compiled function, whose address is in the last two numbers of the instruction.
+EXTERNAL = 19
 
-# Numbers an instruction: operation, target, three operands, first coefficient, degree.
+# Numbers per instruction: operation, target, three operands, and two more: the first coefficient and
+# the degree, or the upper and lower half of an address.
 WIDTH = 7
 
 # A lane program's operands: the variables of an arm come first, then the registers.

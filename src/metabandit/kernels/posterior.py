@@ -1,13 +1,17 @@
-"""What an episode cost in view of all that was seen: the expectation of regret given the plays.
+"""Posterior regret: the expectation of an episode's regret given its plays and rewards.
 
-With Beta priors the means after an episode are independent Beta variates, and the expected regret is
-the sum over arms of plays times E[best mean - mean]. Its average over episodes is the same as that
-of regret itself, with far less noise: whether an arm that was hardly played is better after all is
-averaged over, not tossed.
+The paper's Eq. 1 has E[R] = sum over arms k of E[T_k] (mu* - mu_k). With Beta priors the means after an
+episode, X_1, ..., X_K, are independent Beta variates, and given the episode the expected regret is
 
-E[best - mean k] is the integral of F_k - F_1 F_2 ... over x, with the distribution functions F. It is
-taken over x = sin^2(angle): there all Beta distributions of n observations are about equally wide,
-1/(2 sqrt(n)). A grid of cells has the densities at their middles and F at their edges.
+    sum over k of  T_k E[max(X_1, ..., X_K) - X_k]
+    E[max(X_1, ..., X_K) - X_k] = integral over [0, 1] of  F_k(x) - F_1(x) ... F_K(x)  dx
+
+with the distribution functions F. Its average over episodes is that of regret itself, with far less noise:
+whether an arm that was hardly played is better after all is averaged over, not tossed.
+
+The integral is taken over an angle, x = sin^2(angle), where all Beta distributions of n observations are
+about equally wide, 1/(2 sqrt(n)), and Beta(a, b) has the density sin^(2a - 1) cos^(2b - 1), up to a factor.
+A grid of cells has the densities at their middles and F at their upper edges.
 """
 
 from __future__ import annotations
@@ -22,28 +26,33 @@ from .jit import jit
 from .special import exp_bounded
 
 f32 = np.float32
-LANES = 256
+_LANES = 256
+
+BetaRows = namedtuple("BetaRows", "density a b top total below value lost product")
+BetaRows.__doc__ = """Rows of _LANES episodes: of density one per arm and cell, of product one, else one per arm."""
 
 
-def grid(observations: float) -> Any:
+def expected_regret(
+    alpha: Any, beta: Any, horizon: int, plays: Any, wins: Any, regret: Any
+) -> None:
+    """Fill regret[episode] from plays[arm, episode] and wins[arm, episode] of Beta(alpha, beta) arms."""
+    cells = _grid(horizon + float((alpha + beta).max()))
+    arms = len(alpha)
+    shapes: dict[str, tuple[int, ...]] = {"density": (arms, cells.shape[1]), "product": ()}
+    # Arrays of their own, so that the compiler can tell them apart.
+    rows = BetaRows(
+        *(np.zeros((*shapes.get(name, (arms,)), _LANES), f32) for name in BetaRows._fields)
+    )
+    _expected_regret(alpha, beta, plays, wins, cells, rows, regret)
+
+
+def _grid(observations: float) -> Any:
     """Of each cell: ln sin and ln cos of its middle, and the weight of its upper edge."""
     cells = 8 * math.ceil(max(64.0, 4.5 * math.sqrt(observations)) / 8.0)
     step = 0.5 * math.pi / cells
     middle = (np.arange(cells) + 0.5) * step
     edge = (np.arange(cells) + 1.0) * step
     return np.stack([np.log(np.sin(middle)), np.log(np.cos(middle)), np.sin(2.0 * edge) * step])
-
-
-Room = namedtuple("Room", "density a b top total below value lost product")
-Room.__doc__ = (
-    """Rows of LANES numbers: densities of each arm and cell; the others one row an arm."""
-)
-
-
-def room(arms: int, cells: int) -> Any:
-    """Working space; arrays of their own, so that the compiler can tell them apart."""
-    sizes = {"density": arms * cells, "product": 1}
-    return Room(**{field: np.zeros(sizes.get(field, arms) * LANES, f32) for field in Room._fields})
 
 
 @jit
@@ -87,62 +96,50 @@ def _fill(row, number):
 
 
 @jit
-def expected_regret(alpha, beta, plays, wins, cells, room, regret):
-    """Fill regret[episode] from plays[arm, episode] and wins[arm, episode]."""
-    arms, episodes = plays.shape
-    count = cells.shape[1]
-    for first in range(0, episodes, LANES):
+def _set_densities(k, first, alpha, beta, plays, wins, cells, rows):
+    """The densities of arm k in all cells, after _LANES episodes from `first` on."""
+    for i in range(_LANES):
+        # Lanes beyond the last episode repeat it.
+        episode = min(first + i, plays.shape[1] - 1)
+        a = 2.0 * (alpha[k] + wins[k, episode]) - 1.0
+        b = 2.0 * (beta[k] + plays[k, episode] - wins[k, episode]) - 1.0
+        rows.a[k, i] = f32(a)
+        rows.b[k, i] = f32(b)
+        rows.top[k, i] = f32(_peak(a, b))
+    total = rows.total[k]
+    _fill(total, f32(0))
+    for g in range(cells.shape[1]):
+        u = f32(cells[0, g])
+        v = f32(cells[1, g])
+        _densities(rows.a[k], rows.b[k], rows.top[k], u, v, rows.density[k, g], total)
+    for i in range(_LANES):
+        total[i] = f32(1) / total[i]
+
+
+@jit
+def _integrate(arms, cells, rows):
+    """E[max - X_k] of every arm k, into rows.lost."""
+    density, below, value, product = rows.density, rows.below, rows.value, rows.product
+    for k in range(arms):
+        _fill(below[k], f32(0))
+        _fill(rows.lost[k], f32(0))
+    for g in range(cells.shape[1] - 1):
+        _fill(product, f32(1))
         for k in range(arms):
-            at = k * LANES
-            for i in range(LANES):
-                # Lanes beyond the last episode repeat it.
-                episode = min(first + i, episodes - 1)
-                # In the angle the density is sin^(2a-1) cos^(2b-1).
-                a = 2.0 * (alpha[k] + wins[k, episode]) - 1.0
-                b = 2.0 * (beta[k] + plays[k, episode] - wins[k, episode]) - 1.0
-                room.a[at + i] = f32(a)
-                room.b[at + i] = f32(b)
-                room.top[at + i] = f32(_peak(a, b))
-            total = room.total[at : at + LANES]
-            _fill(total, f32(0))
-            _fill(room.below[at : at + LANES], f32(0))
-            _fill(room.lost[at : at + LANES], f32(0))
-            for g in range(count):
-                row = (k * count + g) * LANES
-                _densities(
-                    room.a[at : at + LANES],
-                    room.b[at : at + LANES],
-                    room.top[at : at + LANES],
-                    f32(cells[0, g]),
-                    f32(cells[1, g]),
-                    room.density[row : row + LANES],
-                    total,
-                )
-            for i in range(LANES):
-                total[i] = f32(1) / total[i]
-        for g in range(count - 1):
-            _fill(room.product, f32(1))
+            _advance(density[k, g], density[k, g + 1], rows.total[k], below[k], value[k], product)
+        for k in range(arms):
+            _collect(value[k], product, f32(cells[2, g]), rows.lost[k])
+
+
+@jit
+def _expected_regret(alpha, beta, plays, wins, cells, rows, regret):
+    arms, episodes = plays.shape
+    for first in range(0, episodes, _LANES):
+        for k in range(arms):
+            _set_densities(k, first, alpha, beta, plays, wins, cells, rows)
+        _integrate(arms, cells, rows)
+        for i in range(min(_LANES, episodes - first)):
+            total = 0.0
             for k in range(arms):
-                at = k * LANES
-                row = (k * count + g) * LANES
-                _advance(
-                    room.density[row : row + LANES],
-                    room.density[row + LANES : row + 2 * LANES],
-                    room.total[at : at + LANES],
-                    room.below[at : at + LANES],
-                    room.value[at : at + LANES],
-                    room.product,
-                )
-            for k in range(arms):
-                at = k * LANES
-                _collect(
-                    room.value[at : at + LANES],
-                    room.product,
-                    f32(cells[2, g]),
-                    room.lost[at : at + LANES],
-                )
-        for i in range(min(LANES, episodes - first)):
-            total_lost = 0.0
-            for k in range(arms):
-                total_lost += plays[k, first + i] * room.lost[k * LANES + i]
-            regret[first + i] = total_lost
+                total += plays[k, first + i] * rows.lost[k, i]
+            regret[first + i] = total

@@ -13,35 +13,40 @@ from __future__ import annotations
 
 import numpy as np
 
+from .. import numerics
 from .jit import lane
 
 u32 = np.uint32
 u64 = np.uint64
-WEYL = np.uint32(0x9E3779B9)
-TIE_STREAM = 1
-CHOICE_STREAM = 2
-ARM_STREAM = 16
+WEYL = np.uint32(numerics.WEYL_32)
+TIE_STREAM = numerics.TIES
+CHOICE_STREAM = numerics.CHOICES
+ARM_STREAM = numerics.ARMS
+_MIX_A, _MIX_B = np.uint64(numerics.MIX_A), np.uint64(numerics.MIX_B)
+_WEYL_64, _SLOT = np.uint64(numerics.WEYL_64), np.uint64(numerics.SLOT)
+_HASH_A, _HASH_B = np.uint32(numerics.HASH_A), np.uint32(numerics.HASH_B)
+_STREAM, _NOISE = np.uint32(numerics.STREAM), np.uint32(numerics.NOISE)
 
 
 @lane
 def mix64(x):
     """The finaliser of SplitMix64: a bijection of 64 bits in which every input bit moves all others."""
     x = u64(x)
-    x = u64(u64(x ^ u64(x >> u64(30))) * u64(0xBF58476D1CE4E5B9))
-    x = u64(u64(x ^ u64(x >> u64(27))) * u64(0x94D049BB133111EB))
+    x = u64(u64(x ^ u64(x >> u64(30))) * _MIX_A)
+    x = u64(u64(x ^ u64(x >> u64(27))) * _MIX_B)
     return u64(x ^ u64(x >> u64(31)))
 
 
 @lane
 def episode_bits(seed, episode):
     """64 bits that depend on the seed and the episode."""
-    return mix64(u64(u64(seed) + u64(u64(episode) * u64(0x9E3779B97F4A7C15))))
+    return mix64(u64(u64(seed) + u64(u64(episode) * _WEYL_64)))
 
 
 @lane
 def slot_word(bits, slot):
     """32 bits of an episode for a slot (0: the episode's key; 1 + k: arm k)."""
-    return u32(mix64(u64(bits + u64(u64(slot) * u64(0xD1B54A32D192ED03)))) >> u64(32))
+    return u32(mix64(u64(bits + u64(u64(slot) * _SLOT))) >> u64(32))
 
 
 @lane
@@ -49,18 +54,18 @@ def draw_bits(word, key):
     """A keyed hash of 32 bits: two multiplications, with the key between them."""
     x = u32(word)
     x = u32(x ^ u32(x >> u32(16)))
-    x = u32(x * u32(0x7FEB352D))
+    x = u32(x * _HASH_A)
     x = u32(x ^ u32(x >> u32(15)))
     x = u32(x ^ u32(key))
-    x = u32(x * u32(0x846CA68B))
+    x = u32(x * _HASH_B)
     return u32(x ^ u32(x >> u32(16)))
 
 
 @lane
 def noise_bits(key, step, stream):
     """Random bits of an episode that are not rewards, by step and stream."""
-    word = u32(u32(u32(key) + u32(u32(step) * WEYL)) + u32(u32(stream) * u32(0x85EBCA6B)))
-    return draw_bits(word, u32(u32(key) ^ u32(0x68BC21EB)))
+    word = u32(u32(u32(key) + u32(u32(step) * WEYL)) + u32(u32(stream) * _STREAM))
+    return draw_bits(word, u32(u32(key) ^ _NOISE))
 
 
 @lane

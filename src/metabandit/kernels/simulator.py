@@ -22,7 +22,16 @@ from .best import choose, choose_of_two
 from .jit import DECIDE, jit, pointer
 from .machine import run_lanes, run_step, spread_scalars
 from .opcodes import SCRATCH
-from .random import WEYL, draw_bits, episode_bits, slot_word, unit
+from .random import (
+    CHOICE_STREAM,
+    WEYL,
+    below,
+    draw_bits,
+    episode_bits,
+    noise_bits,
+    slot_word,
+    unit,
+)
 from .rows import STRIDE, all_below, all_between, blend, f32, u32
 from .statistics import (
     copy_of_two,
@@ -42,7 +51,7 @@ REWARD_NOT_POSSIBLE = 3
 
 Run = namedtuple("Run", "seed first_episode runs horizon lanes")
 Run.__doc__ = (
-    """seed; number of the first episode; episodes a problem; plays an episode; lanes a block."""
+    """seed; number of the first episode; episodes per problem; plays per episode; lanes."""
 )
 Problems = namedtuple("Problems", "parameters means binary low high")
 Problems.__doc__ = """What is played.
@@ -50,13 +59,24 @@ Problems.__doc__ = """What is played.
 parameters[problem, arm, parameter]; means[problem, arm], that regret is counted against; whether
 rewards are 0 or 1; the least and the largest reward
 """
-Rule = namedtuple("Rule", "each_once counts by_index parameters memory")
-Rule.__doc__ = """How a policy begins and decides.
+Behaviour = namedtuple("Behaviour", "each_once counts by_index rate needed parameters memory")
+Behaviour.__doc__ = """How a policy begins and decides.
 
 each_once: play every arm once, in order, before the first decision
 counts: float64[3, arms], the pseudo-plays, their reward sum and their sum of squares
-by_index: whether the machine decides; otherwise `decide` does, with `parameters` and so many
-rows of `memory`
+by_index: whether the machine decides; otherwise `decide` does, with `parameters` and this many
+    rows of `memory`
+rate: float64[step], the probability with which any arm is played instead; empty if there is none
+needed: float64[step], plays that every arm must have before the index counts; empty if none are needed
+"""
+Outcome = namedtuple("Outcome", "checkpoints regret final plays fault")
+Outcome.__doc__ = """What `simulate` fills in.
+
+regret[c, episode]: the pseudo-regret after checkpoints[c] plays; its last row is the simple regret
+final[0, arm, episode], final[1, arm, episode]: how often the arm was played and the sum of its
+    rewards, if there is room for them
+plays[arm]: grows by the plays of each arm
+fault: the state that stopped the simulation
 """
 
 
@@ -82,7 +102,7 @@ def _aligned(count: int, kind: Any) -> Any:
     return raw[start : start + count]
 
 
-def workspace(problems: Any, rule: Any, program: Any, lanes: int) -> Any:
+def workspace(problems: Any, behaviour: Any, program: Any, lanes: int) -> Any:
     """Room for a simulation. Made here, in Python: in the kernel it would double its compilation."""
     _, arms, width = problems.parameters.shape
     slots = 3 * (arms + 1)
@@ -96,7 +116,7 @@ def workspace(problems: Any, rule: Any, program: Any, lanes: int) -> Any:
         words=_aligned(arms * STRIDE, u32),
         parameters=_aligned(arms * width * STRIDE, f32),
         gaps=_aligned(arms * STRIDE, np.float64),
-        memory=_aligned(max(rule.memory, 1) * STRIDE, f32).reshape(-1, STRIDE),
+        memory=_aligned(max(behaviour.memory, 1) * STRIDE, f32).reshape(-1, STRIDE),
         scalars=program.scalars.copy(),
         picked=_aligned(width * lanes, f32).reshape(width, lanes),
         uniform=_aligned(lanes, f32),
@@ -117,8 +137,10 @@ def idle(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
 
 
 @jit
-def _pick_two(words, parameters, width, keys, chosen, uniform, picked, lanes):
+def _pick_two(width, work, lanes):
     """Two arms: the uniform number of each lane's pull, and the parameters of its arm."""
+    words, parameters, keys = work.words, work.parameters, work.keys
+    chosen, uniform, picked = work.chosen, work.uniform, work.picked
     for i in range(lanes):
         mask = u32(u32(0) - chosen[i])
         a = words[i]
@@ -137,8 +159,10 @@ def _pick_two(words, parameters, width, keys, chosen, uniform, picked, lanes):
 
 
 @jit
-def _pick(words, parameters, width, keys, chosen, word, uniform, picked, lanes):
+def _pick(width, work, lanes):
     """Any number of arms: the same by the lane's arm."""
+    words, parameters, keys, word = work.words, work.parameters, work.keys, work.low
+    chosen, uniform, picked = work.chosen, work.uniform, work.picked
     for i in range(lanes):
         at = np.int64(chosen[i]) * STRIDE + i
         word[i] = words[at]
@@ -151,8 +175,10 @@ def _pick(words, parameters, width, keys, chosen, word, uniform, picked, lanes):
 
 
 @jit
-def _begin(run, problems, rule, first, lanes, file, sums, words, keys, parameters, gaps):
+def _begin(run, problems, behaviour, first, work):
     """Set the lanes to the start of episodes first, first + 1, ... of this run."""
+    lanes, file, sums = run.lanes, work.file, work.sums
+    words, parameters, gaps = work.words, work.parameters, work.gaps
     arms = problems.parameters.shape[1]
     width = problems.parameters.shape[2]
     for i in range(lanes):
@@ -160,7 +186,7 @@ def _begin(run, problems, rule, first, lanes, file, sums, words, keys, parameter
         position = min(first + i, problems.parameters.shape[0] * run.runs - 1)
         problem = position // run.runs if run.runs > 1 else position
         bits = episode_bits(run.seed, run.first_episode + position)
-        keys[i] = slot_word(bits, 0)
+        work.keys[i] = slot_word(bits, 0)
         best = problems.means[problem, 0]
         for arm in range(1, arms):
             best = max(best, problems.means[problem, arm])
@@ -170,9 +196,9 @@ def _begin(run, problems, rule, first, lanes, file, sums, words, keys, parameter
             for p in range(width):
                 parameters[(arm * width + p) * STRIDE + i] = problems.parameters[problem, arm, p]
     for arm in range(arms):
-        n = f32(rule.counts[0, arm])
-        total = f32(rule.counts[1, arm])
-        squares = f32(rule.counts[2, arm])
+        n = f32(behaviour.counts[0, arm])
+        total = f32(behaviour.counts[1, arm])
+        squares = f32(behaviour.counts[2, arm])
         r = total / n if n > f32(0) else f32(0)
         if not problems.binary:
             squares -= total * r
@@ -278,124 +304,178 @@ def _set_step(program, scalars, file, arms, t, left, lanes, first):
 
 
 @jit
-def simulate(
-    run, problems, rule, program, draw, decide, work, checkpoints, regret, final, plays, fault
-):
-    """Play every episode of `problems` and fill in what came of it.
+def _bring_up(file, index, arms, needed, lanes):
+    """Where an arm has fewer plays than needed, the one with the fewest shall have the largest index."""
+    for i in range(lanes):
+        fewest = file[i]
+        for arm in range(1, arms):
+            fewest = min(fewest, file[3 * arm * STRIDE + i])
+        if fewest < needed:
+            for arm in range(arms):
+                file[(index + arm) * STRIDE + i] = -file[3 * arm * STRIDE + i]
 
-    regret[c, episode] is the pseudo-regret after checkpoints[c] plays, and its last row the simple
-    regret. final[0, arm, episode] is how often the arm was played and final[1, arm, episode] the sum of
-    its rewards, if there is room for them; plays[arm] grows by the plays of each arm. Returns DONE, or what went wrong, with the state in `fault`.
-    """
-    arms = problems.parameters.shape[1]
-    width = problems.parameters.shape[2]
-    episodes = regret.shape[1]
+
+@jit
+def _play_at_random(rate, needed, step, arms, work, lanes):
+    """Any arm instead of the chosen one with a probability, where no arm lacks needed plays."""
+    keys, chosen = work.keys, work.chosen
+    if arms == 2 and needed == 0.0:
+        for i in range(lanes):
+            other = u32(noise_bits(keys[i], step, CHOICE_STREAM + 1) >> u32(31))
+            chance = unit(noise_bits(keys[i], step, CHOICE_STREAM))
+            chosen[i] = other if chance < rate else chosen[i]
+        return
+    for i in range(lanes):
+        if unit(noise_bits(keys[i], step, CHOICE_STREAM)) < rate:
+            fewest = work.file[i]
+            for arm in range(1, arms):
+                fewest = min(fewest, work.file[3 * arm * STRIDE + i])
+            if fewest >= needed:
+                chosen[i] = below(noise_bits(keys[i], step, CHOICE_STREAM + 1), arms)
+
+
+@jit
+def _choose_by_index(run, behaviour, program, work, step, t, fault):
+    """The arm of each lane by its index; false if an index is not finite."""
+    arms = behaviour.counts.shape[1]
     index = 3 * (arms + 1)
-    two = arms == 2
+    lanes, file = run.lanes, work.file
+    if program.varies:
+        left = run.horizon - step
+        _set_step(program, work.scalars, file, arms, t, left, lanes, program.constants)
+        for arm in range(arms):
+            _index(program, work.scalars, file, arm, arm, arms, lanes)
+    needed = behaviour.needed[step] if behaviour.needed.shape[0] > 0 else 0.0
+    if needed > 0.0:
+        _bring_up(file, index, arms, needed, lanes)
+    if arms == 2:
+        finite = choose_of_two(file, index, work.keys, step, work.chosen, lanes)
+    else:
+        finite = choose(file, index, arms, work, step, lanes)
+    if not finite:
+        _report(file, index, arms, t, lanes, fault)
+        return False
+    if behaviour.rate.shape[0] > 0 and behaviour.rate[step] > 0.0:
+        _play_at_random(behaviour.rate[step], needed, step, arms, work, lanes)
+    return True
 
-    file, sums, words, parameters = work.file, work.sums, work.words, work.parameters
-    keys, chosen, uniform, picked = work.keys, work.chosen, work.uniform, work.picked
-    reward, scalars = work.reward, work.scalars
-    lanes = run.lanes
+
+@jit
+def _count(problems, program, work, squares_follow, lanes):
+    """Add the rewards of a step to what is known of the arms."""
+    file, sums, reward, chosen = work.file, work.sums, work.reward, work.chosen
+    arms = problems.parameters.shape[1]
+    if arms == 2 and squares_follow:
+        update_two_binary(file, sums, reward, chosen, lanes)
+        if not program.varies:
+            for row in range(3):
+                copy_of_two(file, row, 6 + row, chosen, lanes)
+    elif arms == 2:
+        if program.uses_s and not problems.binary:
+            copy_of_two(file, 1, 8, chosen, lanes)
+        update_two(file, sums, reward, chosen, lanes)
+        if program.uses_s or not program.varies:
+            copy_of_two(file, 0, 6, chosen, lanes)
+            copy_of_two(file, 1, 7, chosen, lanes)
+        if program.uses_s:
+            deviate_two(file, sums, reward, chosen, problems.binary, lanes)
+    else:
+        update(file, sums, arms, reward, chosen, lanes)
+        if program.uses_s:
+            deviate(file, sums, arms, reward, chosen, problems.binary, lanes)
+
+
+@jit
+def _play_block(run, problems, behaviour, program, draw, decide, work, outcome, first):
+    """Play the episodes first, first + 1, ... in step; their regret at the checkpoints."""
+    arms, width = problems.parameters.shape[1], problems.parameters.shape[2]
+    lanes, file, chosen = run.lanes, work.file, work.chosen
     # Rewards must lie in the family's support, but for rounding.
     low = f32(problems.low - 1e-5 * abs(problems.low)) - f32(1e-6)
     high = f32(problems.high + 1e-5 * abs(problems.high)) + f32(1e-6)
     pseudo_plays = 0.0
     # With rewards of 0 and 1 the sum of squares is the reward sum, unless the start says otherwise.
-    simple = problems.binary and program.uses_s
+    squares_follow = problems.binary and program.uses_s
     for arm in range(arms):
-        simple = simple and rule.counts[1, arm] == rule.counts[2, arm]
-    for arm in range(arms):
-        pseudo_plays += rule.counts[0, arm]
-
-    for first in range(0, episodes, lanes):
-        _begin(run, problems, rule, first, lanes, file, sums, words, keys, parameters, work.gaps)
-        work.memory[:] = f32(0)
-        if rule.by_index:
-            _set_step(program, scalars, file, arms, pseudo_plays, run.horizon, lanes, 0)
-            if not program.varies and not rule.each_once:
-                for arm in range(arms):
-                    _index(program, scalars, file, arm, arm, arms, lanes)
-        checkpoint = 0
-        for step in range(run.horizon):
-            t = pseudo_plays + step
-            if rule.each_once and step < arms:
-                chosen[:] = u32(step)
-            elif rule.by_index:
-                if program.varies:
-                    left = run.horizon - step
-                    _set_step(program, scalars, file, arms, t, left, lanes, program.constants)
-                    for arm in range(arms):
-                        _index(program, scalars, file, arm, arm, arms, lanes)
-                if two:
-                    finite = choose_of_two(file, index, keys, step, chosen, lanes)
-                else:
-                    finite = choose(file, index, arms, work, step, lanes)
-                if not finite:
-                    _report(file, index, arms, t, lanes, fault)
-                    return INDEX_NOT_FINITE
-            else:
-                decide(
-                    step,
-                    t,
-                    run.horizon,
-                    work.stats,
-                    work.totals,
-                    work.memory,
-                    rule.parameters,
-                    keys,
-                    chosen,
-                )
-                if not all_below(chosen, u32(arms)):
-                    fault[3] = t
-                    return NO_SUCH_ARM
-
-            if two:
-                _pick_two(words, parameters, width, keys, chosen, uniform, picked, lanes)
-            else:
-                _pick(words, parameters, width, keys, chosen, work.low, uniform, picked, lanes)
-            draw(uniform, picked, reward)
-            if not problems.binary and not all_between(reward, low, high):
-                return REWARD_NOT_POSSIBLE
-            if two and simple:
-                update_two_binary(file, sums, reward, chosen, lanes)
-                if not program.varies:
-                    for row in range(3):
-                        copy_of_two(file, row, 6 + row, chosen, lanes)
-            elif two:
-                if program.uses_s and not problems.binary:
-                    copy_of_two(file, 1, 8, chosen, lanes)
-                update_two(file, sums, reward, chosen, lanes)
-                if program.uses_s or not program.varies:
-                    copy_of_two(file, 0, 6, chosen, lanes)
-                    copy_of_two(file, 1, 7, chosen, lanes)
-                if program.uses_s:
-                    deviate_two(file, sums, reward, chosen, problems.binary, lanes)
-            else:
-                update(file, sums, arms, reward, chosen, lanes)
-                if program.uses_s:
-                    deviate(file, sums, arms, reward, chosen, problems.binary, lanes)
-
-            if rule.by_index and not program.varies:
-                _index(program, scalars, file, arms, arms, arms, lanes)
-                if two:
-                    _keep_index_of_two(file, chosen, lanes)
-                else:
-                    _keep_index(file, index, arms, chosen, lanes)
-
-            if step + 1 == checkpoints[checkpoint]:
-                _add_up(file, work.gaps, rule.counts, work.lost)
-                for i in range(min(lanes, episodes - first)):
-                    regret[checkpoint, first + i] = work.lost[i]
-                checkpoint += 1
-        _recommend(file, work.gaps, rule.counts, work.lost)
-        for i in range(min(lanes, episodes - first)):
-            regret[checkpoint, first + i] = work.lost[i]
-        for i in range(min(lanes, episodes - first)):
+        squares_follow = squares_follow and behaviour.counts[1, arm] == behaviour.counts[2, arm]
+        pseudo_plays += behaviour.counts[0, arm]
+    kept = behaviour.by_index and not program.varies
+    if behaviour.by_index:
+        _set_step(program, work.scalars, file, arms, pseudo_plays, run.horizon, lanes, 0)
+        if not program.varies and not behaviour.each_once:
             for arm in range(arms):
-                n = np.rint(file[3 * arm * STRIDE + i] - rule.counts[0, arm])
-                plays[arm] += n
-                if final.shape[2] > 0:
-                    final[0, arm, first + i] = n
-                    final[1, arm, first + i] = sums[2 * arm * STRIDE + i] - rule.counts[1, arm]
+                _index(program, work.scalars, file, arm, arm, arms, lanes)
+    checkpoint = 0
+    for step in range(run.horizon):
+        t = pseudo_plays + step
+        if behaviour.each_once and step < arms:
+            chosen[:] = u32(step)
+        elif behaviour.by_index:
+            if not _choose_by_index(run, behaviour, program, work, step, t, outcome.fault):
+                return INDEX_NOT_FINITE
+        else:
+            decide(
+                step, t, run.horizon, work.stats, work.totals, work.memory, behaviour.parameters,
+                work.keys, chosen,
+            )  # fmt: skip
+            if not all_below(chosen, u32(arms)):
+                outcome.fault[3] = t
+                return NO_SUCH_ARM
+        if arms == 2:
+            _pick_two(width, work, lanes)
+        else:
+            _pick(width, work, lanes)
+        draw(work.uniform, work.picked, work.reward)
+        if not problems.binary and not all_between(work.reward, low, high):
+            return REWARD_NOT_POSSIBLE
+        _count(problems, program, work, squares_follow, lanes)
+        if kept:
+            _index(program, work.scalars, file, arms, arms, arms, lanes)
+            if arms == 2:
+                _keep_index_of_two(file, chosen, lanes)
+            else:
+                _keep_index(file, 3 * (arms + 1), arms, chosen, lanes)
+        if step + 1 == outcome.checkpoints[checkpoint]:
+            _add_up(file, work.gaps, behaviour.counts, work.lost)
+            _write(work.lost, outcome.regret[checkpoint], first)
+            checkpoint += 1
+    return DONE
+
+
+@jit
+def _write(lost, regret, first):
+    for i in range(min(lost.shape[0], regret.shape[0] - first)):
+        regret[first + i] = lost[i]
+
+
+@jit
+def _finish(behaviour, work, outcome, first):
+    """Simple regret, and how often each arm was played."""
+    regret, plays, final = outcome.regret, outcome.plays, outcome.final
+    _recommend(work.file, work.gaps, behaviour.counts, work.lost)
+    _write(work.lost, regret[regret.shape[0] - 1], first)
+    for i in range(min(work.lost.shape[0], regret.shape[1] - first)):
+        for arm in range(plays.shape[0]):
+            n = np.rint(work.file[3 * arm * STRIDE + i] - behaviour.counts[0, arm])
+            plays[arm] += n
+            if final.shape[2] > 0:
+                final[0, arm, first + i] = n
+                final[1, arm, first + i] = (
+                    work.sums[2 * arm * STRIDE + i] - behaviour.counts[1, arm]
+                )
+
+
+@jit
+def simulate(run, problems, behaviour, program, draw, decide, work, outcome):
+    """Play every episode of `problems`, in blocks of lanes, and fill in the outcome.
+
+    Returns DONE, or what went wrong, with the state in outcome.fault.
+    """
+    for first in range(0, outcome.regret.shape[1], run.lanes):
+        _begin(run, problems, behaviour, first, work)
+        work.memory[:] = f32(0)
+        status = _play_block(run, problems, behaviour, program, draw, decide, work, outcome, first)
+        if status != DONE:
+            return status
+        _finish(behaviour, work, outcome, first)
     return DONE

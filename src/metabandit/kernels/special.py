@@ -1,8 +1,8 @@
 """Functions that the machine and the rewards need: logarithm, exponential, quantiles.
 
 In float32 each is a polynomial without branches, so that a loop over lanes becomes vector code;
-the library's logarithm would be one scalar call a lane. In float64 they are the library's own.
-`ln` and `exp` pick the version by the type of their argument.
+the library's logarithm would be one scalar call per lane. In float64 they are the library's own, and
+those of numerics.py. `ln` and `exp` pick the version by the type of their argument.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
+from .. import numerics
 from .jit import jit, lane
 
 f32 = np.float32
@@ -170,130 +171,11 @@ def kl_upper32(mean, bound, out, ln_mean, ln_rest):
 
 @jit
 def kl_upper64(mean, bound):
-    """The largest q in [mean, 1] with kl(mean, q) <= bound, for Bernoulli distributions."""
-    if not (-1e-12 <= mean <= 1.0 + 1e-12) or bound != bound:
-        return np.nan
-    if bound <= 0.0:
-        return mean
-    if mean >= 1.0:
-        return 1.0
-    if mean <= 0.0:
-        return -math.expm1(-bound)
-    # Newton's method on a convex function, from the right of the root: it comes down to it. Two
-    # bounds are right of the root: kl is at least (q - mean)^2 / (2 v), with v the largest x (1 - x)
-    # on the way (1/4 to begin with), and at least its part in 1 - q.
-    entropy = mean * math.log(mean) + (1.0 - mean) * math.log1p(-mean)
-    tail = -math.expm1((entropy - bound) / (1.0 - mean))
-    q = min(mean + math.sqrt(0.5 * bound), tail)
-    if q >= 1.0:
-        return 1.0
-    for _ in range(2):
-        if mean >= 0.5 or q <= 0.5:
-            x = max(mean, min(q, 0.5))
-            q = min(q, mean + math.sqrt(2.0 * bound * x * (1.0 - x)))
-    for _ in range(60):
-        excess = entropy - mean * math.log(q) - (1.0 - mean) * math.log1p(-q) - bound
-        if not excess > 0.0:
-            break
-        step = excess * q * (1.0 - q) / (q - mean)
-        q -= step
-        # The error after a step is about its square.
-        if step < 1e-7 * min(q - mean, 1.0 - q):
-            break
-    return max(q, mean)
-
-
-@jit
-def _beta_fraction(x, a, b):
-    """The continued fraction of the incomplete Beta function, by Lentz's method."""
-    tiny = 1e-300
-    c = 1.0
-    d = 1.0 - (a + b) * x / (a + 1.0)
-    d = 1.0 / (d if abs(d) > tiny else tiny)
-    value = d
-    for m in range(1, 400):
-        even = m * (b - m) * x / ((a + 2 * m - 1.0) * (a + 2 * m))
-        d = 1.0 + even * d
-        c = 1.0 + even / c
-        d = 1.0 / (d if abs(d) > tiny else tiny)
-        c = c if abs(c) > tiny else tiny
-        value *= d * c
-        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1.0))
-        d = 1.0 + odd * d
-        c = 1.0 + odd / c
-        d = 1.0 / (d if abs(d) > tiny else tiny)
-        c = c if abs(c) > tiny else tiny
-        value *= d * c
-        if abs(d * c - 1.0) < 1e-13:
-            break
-    return value
-
-
-@jit
-def _stirling_rest(x):
-    """ln gamma(x + 1) less Stirling's (x + 1/2) ln x - x + ln(2 pi)/2."""
-    if x < 10.0:
-        return math.lgamma(x + 1.0) - (x + 0.5) * math.log(x) + x - 0.5 * math.log(2.0 * math.pi)
-    v = 1.0 / (x * x)
-    rest = 1.0 / 1260.0 - v * (
-        1.0 / 1680.0 - v * (1.0 / 1188.0 - v * (691.0 / 360360.0 - v / 156.0))
-    )
-    return (1.0 / 12.0 - v * (1.0 / 360.0 - v * rest)) / x
-
-
-@jit
-def _beta_front(x, a, b, constant):
-    """x^a (1 - x)^b / B(a, b).
-
-    By the deviance of x from the mean: three logarithms of the gamma function would cancel, and
-    leave a relative error of 1e-12 for shapes in the thousands. `constant` is the part without x.
-    """
-    n = a + b
-    d = b * x - a * (1.0 - x)
-    # a ln(n x / a) + b ln(n (1 - x) / b), where n x = a + d and n (1 - x) = b - d.
-    first = math.log1p(d / a) if abs(d) < 0.5 * a else math.log(x * (n / a))
-    second = math.log1p(-d / b) if abs(d) < 0.5 * b else math.log1p(-x) + math.log(n / b)
-    return math.exp(a * first + b * second + constant)
+    """The same for two numbers of float64: 0.77 of the time of Newton's method in q itself."""
+    return numerics.kl_upper(mean, bound)
 
 
 @jit
 def beta_quantile(p, a, b):
-    """The quantile of Beta(a, b): Halley's method inside a bracket, from the normal approximation."""
-    if not (p >= 0.0 and p <= 1.0 and a > 0.0 and b > 0.0):
-        return np.nan
-    if p == 0.0 or p == 1.0:
-        return p
-    mean = a / (a + b)
-    constant = 0.5 * math.log(a / (2.0 * math.pi) * (1.0 - mean))
-    constant += _stirling_rest(a + b) - _stirling_rest(a) - _stirling_rest(b)
-    spread = math.sqrt(mean * (1.0 - mean) / (a + b + 1.0))
-    if a >= 1.0 and b >= 1.0:
-        z = float(normal_quantile(f32(p)))
-        # On the logit scale the normal approximation never leaves (0, 1).
-        x = 1.0 / (1.0 + (1.0 - mean) / mean * math.exp(-z * spread / (mean * (1.0 - mean))))
-    else:
-        ln_beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
-        left = math.exp((math.log(p) + math.log(a) + ln_beta) / a)
-        x = left if left < mean else 0.5 * (mean + 1.0)
-    low, high = 0.0, 1.0
-    x = min(max(x, 1e-300), 1.0 - 1e-16)
-    for _ in range(100):
-        front = _beta_front(x, a, b, constant)
-        if x < (a + 1.0) / (a + b + 2.0):
-            excess = front * _beta_fraction(x, a, b) / a - p
-        else:
-            excess = (1.0 - p) - front * _beta_fraction(1.0 - x, b, a) / b
-        if excess > 0.0:
-            high = x
-        else:
-            low = x
-        density = front / (x * (1.0 - x))
-        newton = excess / density if density > 0.0 else np.inf
-        curvature = (a - 1.0) / x - (b - 1.0) / (1.0 - x)
-        step = newton / (1.0 - 0.5 * min(1.0, max(-1.0, newton * curvature)))
-        # Halley's method triples the digits: after a step this small the next changes nothing.
-        if abs(step) <= min(1e-5 * x, 1e-5 * (1.0 - x), 1e-4 * spread):
-            return x - step
-        following = x - step
-        x = following if low < following < high else 0.5 * (low + high)
-    return x
+    """The quantile of Beta(a, b): 0.6 to 1.03 of the time of Halley's method in x itself."""
+    return numerics.beta_quantile(p, a, b)

@@ -6,11 +6,13 @@ Slices of one step are packed, and two of them take turns.
 
 from __future__ import annotations
 
+from collections import namedtuple
+
 import numpy as np
 
 from .counts import TIE, pair
-from .forward import DONE, MOST_PLAYS, TINY, play_first, report
-from .jit import allocating_jit, jit
+from .forward import DONE, INDEX_NOT_FINITE, MOST_PLAYS, TINY, play_first, report
+from .jit import jit
 
 # The rows of `room`, one flat array, as in forward.py: what plays arm 1, 2 and 3.
 _ROW = MOST_PLAYS + 16
@@ -104,80 +106,106 @@ def _is_zero(row):
     return wrong == 0
 
 
-@allocating_jit
-def step_forward(
-    m, weight, offset, after, after_offset, chance, choice, tables, finite, room, fault
-):
+@jit
+def _check(row, at, tables, fault):
+    """Whether the indices of all states of a row that play can reach are finite; at: (n, s) of arms."""
+    n1, s1, n2, s2, n3 = at
+    x1 = tables.value[tables.which[0], pair(n1, s1)]
+    if not abs(x1) < np.inf:
+        return report(0, n1, s1, x1, fault)
+    x2 = tables.value[tables.which[1], pair(n2, s2)]
+    if not abs(x2) < np.inf:
+        return report(1, n2, s2, x2, fault)
+    for s3 in range(n3 + 1):
+        x3 = tables.value[tables.which[2], pair(n3, s3)]
+        if row[s3] > TINY and not abs(x3) < np.inf:
+            return report(2, n3, s3, x3, fault)
+    return DONE
+
+
+@jit
+def _share_row(row, at, tables, even, room):
+    """Divide a row's weights among the arms by their indices."""
+    n1, s1, n2, s2, n3 = at
+    x1 = tables.value[tables.which[0], pair(n1, s1)]
+    x2 = tables.value[tables.which[1], pair(n2, s2)]
+    x = max(x1, x2)
+    slack = TIE * abs(x)
+    first = 1.0 if x1 >= x - slack else 0.0
+    second = 1.0 if x2 >= x - slack else 0.0
+    both = first + second
+    alone = (first / max(both, 1.0), second / max(both, 1.0))
+    tied = (first / (both + 1.0), second / (both + 1.0), 1.0 / (both + 1.0))
+    thirds = pair(n3, 0)
+    upper = tables.upper[tables.which[2], thirds : thirds + n3 + 1]
+    lower = tables.lower[tables.which[2], thirds : thirds + n3 + 1]
+    _split(row, upper, lower, x, alone, tied, even, room)
+
+
+@jit
+def _share_to_fewest(row, n1, n2, n3, room):
+    """Divide a row's weights among the arms with the fewest plays."""
+    fewest = min(n1, min(n2, n3))
+    first = 1.0 if n1 == fewest else 0.0
+    second = 1.0 if n2 == fewest else 0.0
+    third = 1.0 if n3 == fewest else 0.0
+    total = first + second + third
+    for i in range(row.shape[0]):
+        room[i] = row[i] * (first / total)
+        room[_ROW + i] = row[i] * (second / total)
+        room[2 * _ROW + i] = row[i] * (third / total)
+
+
+@jit
+def _play_row(at, states, chance, room):
+    """Add what plays each arm to the rows that its failure and its success lead to."""
+    n1, s1, n2, s2, n3 = at
+    after, offset = states.after, states.after_offset
+    width = n3 + 1
+    a = offset[n1 + 1, n2] + (s1 * (n2 + 1) + s2) * width
+    b = a + (n2 + 1) * width
+    play_first(room[:width], chance[0, pair(n1, s1)], after[a : a + width], after[b : b + width])
+    c = offset[n1, n2 + 1] + (s1 * (n2 + 2) + s2) * width
+    play_first(
+        room[_ROW : _ROW + width],
+        chance[1, pair(n2, s2)],
+        after[c : c + width],
+        after[c + width : c + 2 * width],
+    )
+    d = offset[n1, n2] + (s1 * (n2 + 1) + s2) * (width + 1)
+    thirds = pair(n3, 0)
+    _play_third(room, chance[2, thirds : thirds + width], after[d : d + width + 1])
+
+
+States = namedtuple("States", "weight offset after after_offset")
+States.__doc__ = """Weights after m plays and after m + 1, and where their blocks begin."""
+
+
+@jit
+def step_forward(m, states, chance, policy, finite, room, fault):
     """Three arms: add the weights after m plays to those after m + 1, which are zero before."""
-    which = tables.which
+    choice, tables = policy.choice, policy.tables
     even = choice.rate[m] / 3.0
-    alone = np.zeros(2)
-    tied = np.zeros(3)
     for n1 in range(m + 1):
         for n2 in range(m + 1 - n1):
             n3 = m - n1 - n2
             width = n3 + 1
-            at3 = pair(n3, 0)
-            upper = tables.upper[which[2], at3 : at3 + width]
-            lower = tables.lower[which[2], at3 : at3 + width]
-            fewest = min(n1, min(n2, n3))
-            forced = fewest < choice.needed[m]
+            forced = min(n1, min(n2, n3)) < choice.needed[m]
             for s1 in range(n1 + 1):
                 for s2 in range(n2 + 1):
-                    o = offset[n1, n2] + (s1 * (n2 + 1) + s2) * width
-                    row = weight[o : o + width]
+                    o = states.offset[n1, n2] + (s1 * (n2 + 1) + s2) * width
+                    row = states.weight[o : o + width]
                     if _is_zero(row):
                         continue
-                    x1 = tables.value[which[0], pair(n1, s1)]
-                    x2 = tables.value[which[1], pair(n2, s2)]
-                    if not finite and not forced and even < 1.0 / 3.0:
-                        if not abs(x1) < np.inf:
-                            return report(0, n1, s1, x1, fault)
-                        if not abs(x2) < np.inf:
-                            return report(1, n2, s2, x2, fault)
-                        for s3 in range(width):
-                            x3 = tables.value[which[2], at3 + s3]
-                            if row[s3] > TINY and not abs(x3) < np.inf:
-                                return report(2, n3, s3, x3, fault)
-                    x = max(x1, x2)
-                    slack = TIE * abs(x)
-                    first = 1.0 if x1 >= x - slack else 0.0
-                    second = 1.0 if x2 >= x - slack else 0.0
-                    third = 1.0
+                    at = (n1, s1, n2, s2, n3)
                     if forced:
-                        first = 1.0 if n1 == fewest else 0.0
-                        second = 1.0 if n2 == fewest else 0.0
-                        third = 1.0 if n3 == fewest else 0.0
-                    both = max(first + second, 1.0)
-                    alone[0] = first / both
-                    alone[1] = second / both
-                    tied[0] = first / (first + second + third)
-                    tied[1] = second / (first + second + third)
-                    tied[2] = third / (first + second + third)
-                    if forced:
-                        for i in range(width):
-                            room[i] = row[i] * tied[0]
-                            room[_ROW + i] = row[i] * tied[1]
-                            room[2 * _ROW + i] = row[i] * tied[2]
+                        _share_to_fewest(row, n1, n2, n3, room)
                     else:
-                        _split(row, upper, lower, x, alone, tied, even, room)
-                    a = after_offset[n1 + 1, n2] + (s1 * (n2 + 1) + s2) * width
-                    b = a + (n2 + 1) * width
-                    play_first(
-                        room[:width],
-                        chance[0, pair(n1, s1)],
-                        after[a : a + width],
-                        after[b : b + width],
-                    )
-                    c = after_offset[n1, n2 + 1] + (s1 * (n2 + 2) + s2) * width
-                    play_first(
-                        room[_ROW : _ROW + width],
-                        chance[1, pair(n2, s2)],
-                        after[c : c + width],
-                        after[c + width : c + 2 * width],
-                    )
-                    d = after_offset[n1, n2] + (s1 * (n2 + 1) + s2) * (width + 1)
-                    _play_third(room, chance[2, at3 : at3 + width], after[d : d + width + 1])
+                        if not finite and even < 1.0 / 3.0:
+                            if _check(row, at, tables, fault) != DONE:
+                                return INDEX_NOT_FINITE
+                        _share_row(row, at, tables, even, room)
+                    _play_row(at, states, chance, room)
     return DONE
 
 

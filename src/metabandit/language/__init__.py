@@ -4,7 +4,7 @@
 imported where they are used.
 """
 
-from .operators import HIGHEST_DEGREE, OPERATORS, VARIABLES, Operator
+from .operators import HIGHEST_DEGREE, OPERATORS, VARIABLES, Operator, register_operator
 from .text import ExpressionError, parse
 from .tree import (
     Apply,
@@ -36,6 +36,7 @@ __all__ = [
     "names",
     "operators",
     "parse",
+    "register_operator",
     "text",
     "variables",
 ]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError
+from ..errors import InputError, compiling
 from ..kernels.opcodes import (
     COPY,
+    EXTERNAL,
     INVERT_SQRT,
     LANE_VARIABLES,
     REDUCE,
@@ -19,8 +21,8 @@ from ..kernels.opcodes import (
     STEP_VARIABLES,
     WIDTH,
 )
-from .operators import OPERATORS, polynomial_degree
-from .tree import Apply, Constant, Name, Tree
+from .operators import OPERATORS, Operator, polynomial_degree
+from .tree import Apply, Constant, Name, Tree, operators
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,8 @@ class Compiled:
     """A program in the form that kernels.machine.Program describes.
 
     `parameters` says which scalars hold the values of parameters; `bind` sets them, so that
-    thousands of candidates share one program.
+    thousands of candidates share one program. `tree` is set if the program calls functions of this
+    process: in another one it is compiled again.
     """
 
     lane_code: npt.NDArray[np.int32]
@@ -40,6 +43,12 @@ class Compiled:
     uses_s: bool
     varies: bool
     parameters: tuple[tuple[str, int], ...]
+    tree: Tree | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.tree is not None:
+            return _compile_here, (self.tree, self.scalars)
+        return Compiled, tuple(getattr(self, name) for name in self.__dataclass_fields__)
 
     def bind(self, values: Mapping[str, float]) -> Compiled:
         """The same program with values for its parameters."""
@@ -47,6 +56,22 @@ class Compiled:
         for name, place in self.parameters:
             scalars[place] = values[name]
         return replace(self, scalars=scalars)
+
+
+@cache
+def _compiled(operator: Operator) -> Any:
+    """A person's own operator as the machine calls it, kept as long as the process."""
+    from ..kernels.machine import compile_operator
+
+    with compiling(f"the function of the operator {operator.name}"):
+        return compile_operator(operator.own, operator.arity or 0)
+
+
+def _address(operator: Operator) -> tuple[int, int]:
+    """The last two numbers of an instruction that calls it: the halves of its address."""
+    address = _compiled(operator).address
+    high, low = np.array([address >> 32, address & 0xFFFFFFFF], np.uint32).view(np.int32)
+    return int(high), int(low)
 
 
 @dataclass
@@ -63,7 +88,7 @@ class _Compiler:
         self.scalars: list[float] = [0.0] * len(STEP_VARIABLES)
         self.parameters: list[tuple[str, int]] = []
         self.step: list[tuple[int, ...]] = []
-        # Operation, operands; for polynomials the place of the coefficients and the degree.
+        # Operation, operands, and the last two numbers of the instruction.
         self.lane: list[tuple[int, list[_Value], tuple[int, int]]] = []
         self.known: dict[Tree, _Value] = {}
         self.uses_s = False
@@ -96,7 +121,11 @@ class _Compiler:
         if tree.operator == "power" and tree.operands[1] == Constant(2.0):
             # A square is a product, also of negative numbers.
             tree = Apply("multiply", (tree.operands[0], tree.operands[0]))
-        opcode = OPERATORS[tree.operator].opcode
+        operator = OPERATORS[tree.operator]
+        if operator.own is None:
+            opcode, more = operator.opcode, (0, 0)
+        else:
+            opcode, more = EXTERNAL, _address(operator)
         inner = tree.operands[0]
         if tree.operator == "invert" and isinstance(inner, Apply) and inner.operator == "sqrt":
             opcode = INVERT_SQRT  # two operations in one pass
@@ -105,9 +134,9 @@ class _Compiler:
         if all(operand.scalar for operand in operands):
             target = self.number(0.0)
             places = [operand.where for operand in operands] + [0, 0]
-            self.step.append((opcode, target, *places[:3], 0, 0))
+            self.step.append((opcode, target, *places[:3], *more))
             return _Value(True, target, any(operand.moment for operand in operands))
-        self.lane.append((opcode, operands, (0, 0)))
+        self.lane.append((opcode, operands, more))
         return _Value(False, -len(self.lane), False)
 
     def polynomial(self, tree: Apply) -> _Value:
@@ -180,4 +209,10 @@ class _Compiler:
 def compile_expression(tree: Tree) -> Compiled:
     """The program of an expression; its parameters must be bound before it is run."""
     compiler = _Compiler()
-    return compiler.finish(compiler.visit(tree))
+    compiled = compiler.finish(compiler.visit(tree))
+    own = any(OPERATORS[name].own is not None for name in operators(tree))
+    return replace(compiled, tree=tree) if own else compiled
+
+
+def _compile_here(tree: Tree, scalars: npt.NDArray[np.float64]) -> Compiled:
+    return replace(compile_expression(tree), scalars=scalars)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import NoReturn
 
 from ..errors import InputError, nearest
-from .operators import FUNCTIONS, HIGHEST_DEGREE, VARIABLES, polynomial_degree
+from .operators import HIGHEST_DEGREE, OPERATORS, VARIABLES, polynomial_degree
 from .tree import Apply, Constant, Name, Tree
 
 _TOKEN = re.compile(
@@ -32,8 +32,10 @@ class ExpressionError(InputError):
 class _Reader:
     """A recursive-descent reader; each method reads one level of precedence."""
 
-    def __init__(self, expression: str) -> None:
+    def __init__(self, expression: str, parameters: tuple[str, ...]) -> None:
         self.expression = expression
+        self.parameters = parameters
+        self.functions = {name: item for name, item in OPERATORS.items() if not item.symbol}
         self.tokens: list[tuple[str, str, int]] = []
         self.next = 0
         self.depth = 0
@@ -126,7 +128,7 @@ class _Reader:
         if kind == "name":
             if self.accept("("):
                 return self.call(value, position)
-            if value in FUNCTIONS:
+            if value in self.functions and value not in self.parameters:
                 self.fail(f"the function {value} needs its arguments in parentheses", position)
             return Name(value)
         if value == "(":
@@ -136,13 +138,13 @@ class _Reader:
         self.fail(f"expected a number, a variable or '(', found {value or 'the end'!r}", position)
 
     def call(self, name: str, position: int) -> Tree:
-        if name not in FUNCTIONS:
-            self.fail(f"unknown function {name!r}; {nearest(name, FUNCTIONS)}", position)
+        if name not in self.functions:
+            self.fail(f"unknown function {name!r}; {nearest(name, self.functions)}", position)
         arguments = [self.sum()]
         while self.accept(","):
             arguments.append(self.sum())
         self.require(")", f"to close the arguments of {name}")
-        arity = FUNCTIONS[name].arity
+        arity = self.functions[name].arity
         if arity is None:
             if polynomial_degree(len(arguments)) is None:
                 self.fail(
@@ -160,12 +162,12 @@ def parse(expression: str, *, parameters: tuple[str, ...] | None = ()) -> Tree:
 
     Names other than variables must be in `parameters`; with None, any name is a parameter.
 
-    >>> from metabandit.expressions import length, parse, text
+    >>> from metabandit.language import length, parse, text
     >>> tree = parse("r + sqrt(2 * ln(t) / n)")
     >>> text(tree), length(tree)
     ('r + sqrt(2 * ln(t)/n)', 9)
     """
-    reader = _Reader(expression)
+    reader = _Reader(expression, parameters or ())
     if len(reader.tokens) == 1:
         reader.fail("the expression is empty", 0)
     tree = reader.sum()

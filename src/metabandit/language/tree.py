@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ..settings import write_number
-from .operators import ATOM, OPERATORS, VARIABLE_LATEX, VARIABLES
+from .operators import ATOM, OPERATORS, VARIABLE_LATEX, VARIABLES, declaration, redeclare
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,18 @@ class Apply:
 
     operator: str
     operands: tuple[Tree, ...]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A person's own operator goes along to other processes.
+        operator = OPERATORS.get(self.operator)
+        if operator is None or operator.own is None:
+            return Apply, (self.operator, self.operands)
+        return _apply_own, (declaration(operator), self.operands)
+
+
+def _apply_own(declared: tuple[Any, ...], operands: tuple[Tree, ...]) -> Apply:
+    redeclare(*declared)
+    return Apply(declared[0], operands)
 
 
 Tree = Constant | Name | Apply

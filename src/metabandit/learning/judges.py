@@ -1,6 +1,6 @@
 """How candidates are judged: exactly, on fresh problems, or by the paper's protocol.
 
-A judge gives every candidate of a generation the same problems with the same luck. Where exact
+A judge gives every candidate of a generation the same problems with the same rewards. Where exact
 evaluation applies there is no noise at all; otherwise each generation meets problems that no earlier
 one has seen, and more of them as soon as their noise hides the differences between the candidates.
 """
@@ -9,19 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
-from ..engine import exact
-from ..engine.objectives import Objective
-from ..engine.population import Population, blocks, has_posterior, play_population
-from ..errors import IndexFault, InputError
+from ..engine import costs, exact
+from ..engine.engine import Engine
+from ..engine.simulated import Sampling, has_posterior
+from ..engine.task import Task
+from ..errors import InputError
 from ..policies import Plan, Policy
-from ..priors import Prior, Table
+from ..priors import Table
 from ..priors.families import Array
-from ..workers import Crew
 
 EXACTLY, ON_PROBLEMS, SIMULATED = "exact", "problems", "simulated"
 # Exact evaluation is used where a candidate takes less than this many seconds.
@@ -41,7 +40,7 @@ _PARTS = 8
 
 @dataclass(frozen=True)
 class Training:
-    """The problems of the paper's protocol: so many, drawn once, with so many runs each."""
+    """The problems of the paper's protocol, drawn once, and the runs of each."""
 
     problems: int = 100
     runs: int = 100
@@ -51,7 +50,7 @@ class Training:
 class Judgement:
     """What a generation is worth, and how surely.
 
-    values: one a candidate; infinite for one that cannot be played
+    values: one per candidate; infinite for one that cannot be played
     noise: the standard error of a difference between candidates; 0 if there is none
     problems, runs: on which they were judged; 0 problems if none were drawn
     work: plays times arms that it took, or the states that exact evaluation went through
@@ -64,44 +63,32 @@ class Judgement:
     work: float
 
 
-def judging_method(example: Policy, prior: Prior, horizon: int, objective: Objective) -> str:
+def judging_method(example: Policy, task: Task) -> str:
     """How candidates like this one are judged, unless by the paper's protocol (see Judge)."""
-    if exact.obstacle(prior, [(example, example.plan(prior, horizon))], horizon) is not None:
+    prior, horizon = task.prior, task.horizon
+    if exact.obstacle(prior, [example.plan(prior, horizon)], horizon) is not None:
         return SIMULATED
-    if objective.mean:
-        return EXACTLY if exact.cost(prior, horizon) <= _EXACT_SECONDS else SIMULATED
-    seconds = exact.cost(prior, horizon, _FIRST_PROBLEMS)
+    if task.objective.mean:
+        quick = costs.exact_seconds(prior, horizon) <= _EXACT_SECONDS
+        return EXACTLY if quick else SIMULATED
+    seconds = costs.exact_seconds(prior, horizon, _FIRST_PROBLEMS)
     return ON_PROBLEMS if prior.arms == 2 and seconds <= 2 * _EXACT_SECONDS else SIMULATED
 
 
 class Judge:
-    """Judges candidates for one prior, horizon and objective.
+    """Judges candidates for a task; task.episodes is how many are simulated at first.
 
     method: EXACTLY (the mean over the prior), ON_PROBLEMS (exact on each of the problems drawn, or
         on all of a table) or SIMULATED
     training: the problems of the paper's protocol, drawn once; else they are fresh
-    episodes: how many are simulated at first
     """
 
     def __init__(
-        self,
-        objective: Objective,
-        prior: Prior,
-        horizon: int,
-        *,
-        reference: Policy | None,
-        method: str,
-        seed: int,
-        crew: Crew,
-        training: Training | None = None,
-        episodes: int | None = None,
+        self, task: Task, method: str, *, seed: int, training: Training | None = None
     ) -> None:
+        prior, objective = task.prior, task.objective
+        self.task = task
         self.objective = objective
-        self.prior = prior
-        self.horizon = horizon
-        self.reference = reference
-        if reference is not None:
-            reference.prepare(prior, horizon, None)
         self.method = method
         all_known = method == ON_PROBLEMS and isinstance(prior, Table)
         self.fixed = training is not None or all_known
@@ -112,15 +99,17 @@ class Judge:
             self.problems, self.runs = training.problems, training.runs
         elif method == SIMULATED:
             self.runs = 1 if objective.mean else _RUNS
-            self.problems = max(2, (episodes or _FIRST_EPISODES) // self.runs)
+            self.problems = max(2, (task.episodes or _FIRST_EPISODES) // self.runs)
         elif method == ON_PROBLEMS:
             self.problems = len(prior.means) if isinstance(prior, Table) else _FIRST_PROBLEMS
-        self.crew = crew.sending(0 if reference is None else reference.plan(prior, horizon).size)
-        # The same object for all generations, so that a worker makes it once.
-        self._population = partial(
-            Population,
-            prior,
-            horizon,
+        self.reference: Plan | None = None
+        size = 0
+        if task.reference is not None:
+            self.reference = task.reference.plan(prior, task.horizon)
+            size = self.reference.size
+        # The same for all generations, so that a worker makes its tools once.
+        self.engine = Engine(prior, task.horizon, task.workers.able_to_send(size))
+        self.sampling = Sampling(
             runs=self.runs,
             simple=objective.simple,
             posterior=objective.name == "regret" and self.runs == 1 and has_posterior(prior),
@@ -133,20 +122,21 @@ class Judge:
 
     def judge(self, candidates: Sequence[Policy | None], generation: int) -> Judgement:
         """The values of candidates; None stands for one that cannot be played."""
-        plans: list[tuple[Policy, Plan]] = []
+        plans: list[Plan] = []
         places = []
         for place, candidate in enumerate(candidates):
             if candidate is None:
                 continue
             try:
-                plans.append((candidate, candidate.plan(self.prior, self.horizon)))
+                plans.append(candidate.plan(self.task.prior, self.task.horizon))
                 places.append(place)
             except InputError:
                 continue
         values = np.full(len(candidates), np.inf)
         noise = 0.0
         if plans and self.method == EXACTLY:
-            values[places] = self._exact_regret(plans).mean(axis=1)
+            regret = self.engine.exact_regret(plans, simple=self.objective.simple)
+            values[places] = regret.mean(axis=1)
         elif plans:
             seed = self._seed(0 if self.fixed else generation)
             if self.method == SIMULATED and self.objective.mean:
@@ -162,27 +152,10 @@ class Judge:
 
     def _work(self) -> float:
         """Plays times arms of one candidate, or what exact evaluation takes in that time."""
+        prior, horizon = self.task.prior, self.task.horizon
         if self.method == SIMULATED:
-            return float(self.problems * self.runs * self.horizon * self.prior.arms)
-        return 6e8 * exact.cost(self.prior, self.horizon, self.problems)
-
-    def _exact_regret(
-        self, plans: Sequence[tuple[Policy, Plan]], drawn: tuple[int, int] | None = None
-    ) -> Array:
-        """Regret or simple regret, [policy, problem]; infinite where an index is not finite.
-
-        Unless the prior is a table, or problems are drawn, there is one column, the mean over the prior.
-        """
-        results = exact.evaluate_population(
-            plans,
-            self.prior,
-            self.horizon,
-            simple=self.objective.simple,
-            crew=self.crew,
-            drawn=drawn,
-        )
-        nothing = np.full(self.problems or 1, np.inf)
-        return np.stack([nothing if isinstance(item, IndexFault) else item for item in results])
+            return float(self.problems * self.runs * horizon * prior.arms)
+        return costs.SIMPLE_PLAYS * costs.exact_seconds(prior, horizon, self.problems)
 
     def _seed(self, generation: int) -> int:
         """A stream of its own for each generation, and none that a report will use."""
@@ -193,26 +166,28 @@ class Judge:
         cuts = np.linspace(0, self.problems, _PARTS + 1).astype(int)
         return sorted(set(cuts.tolist()))
 
-    def _means(self, plans: Sequence[tuple[Policy, Plan]], seed: int) -> tuple[Array, Array]:
+    def _means(self, plans: Sequence[Plan], seed: int) -> tuple[Array, Array]:
         """The mean regret of each policy; the same for each part of the problems, [part, policy]."""
         cuts = self._cuts()
-        finer = blocks(self.prior, self.horizon, self.runs, cuts)
-        sums = play_population(self._population, plans, finer, seed=seed, crew=self.crew, sums=True)
+        finer = self.engine.blocks(self.runs, cuts)
+        sums = self.engine.simulated_regret(
+            plans, finer, seed=seed, sampling=self.sampling, sums=True
+        )
         begins = np.searchsorted(finer, cuts[:-1])
         parts = np.add.reduceat(sums, begins, axis=1)
         return parts.sum(axis=1) / self.problems, (parts / np.diff(cuts)).T
 
-    def _by_problem(self, plans: Sequence[tuple[Policy, Plan]], seed: int) -> tuple[Array, Array]:
+    def _by_problem(self, plans: Sequence[Plan], seed: int) -> tuple[Array, Array]:
         """The values of policies on all problems and on each part of them, [part, policy]."""
         every = list(plans)
         if self.reference is not None:
-            every.append((self.reference, self.reference.plan(self.prior, self.horizon)))
+            every.append(self.reference)
         if self.method == ON_PROBLEMS:
-            known = isinstance(self.prior, Table)
-            regret = self._exact_regret(every, None if known else (seed, self.problems))
+            drawn = None if isinstance(self.task.prior, Table) else (seed, self.problems)
+            regret = self.engine.exact_regret(every, simple=self.objective.simple, drawn=drawn)
         else:
-            regret = play_population(
-                self._population, every, [0, self.problems], seed=seed, crew=self.crew
+            regret = self.engine.simulated_regret(
+                every, [0, self.problems], seed=seed, sampling=self.sampling
             )
         reference = None
         if self.reference is not None:

@@ -11,7 +11,8 @@ from typing import Any
 
 from ..data import write_data
 from ..engine import Comparison, Evaluation, exact, simulated
-from ..engine.task import check_effort, check_time_limit, make_aim, silent, versions
+from ..engine.floor import floor_of_search
+from ..engine.task import read_task, silent, versions
 from ..errors import InputError, nearest
 from ..policies import Policy, Start
 from ..policies.file import Origin, PolicyFile, Power, check_target, read_file, rewards_of
@@ -19,9 +20,9 @@ from ..policies.power import feature, powers, weight_names
 from ..priors import Prior
 from ..settings import check_keys, check_whole, read_number, read_settings
 from .judges import SIMULATED, Training
-from .measure import Measurement, find_floor, measure
+from .measure import Measurement, measure
 from .optimizers.base import read_optimizer
-from .search import Generation, Plan, Search
+from .search import Generation, LearningSettings, Search
 from .spaces import make_space
 from .trace import Trace, trace_path
 
@@ -128,68 +129,139 @@ def learn(
 ) -> Learned:
     """Find the numbers of a space that make the best policy for problems drawn from a prior.
 
-    space: `power-1`, `power-2`, ...; a policy of the catalogue, whose parameters are learned
-        (`ucb1`, `ucb-v:c=1` for zeta only); or an expression in which names that are no variables
-        are parameters: `r + a/(n + b)`
-    objective: `regret` (its mean over problems), `wins` (against `reference`), `quantile:q=0.9`,
-        `worst` or `simple`
-    start: how candidates begin (see `policy`); by default with the prior's pseudo-observations if it has
-        any, else by playing each arm once; `prior-counts:learn` learns the pseudo-observations
-    v1: what Power-P reads first: `h`, plays left (default), or `t`, plays made
-    initial: values to begin with, or a policy file that has them
-    optimizer: `cma` (default) or `eda` (default of the paper's protocol), with settings such as
-        `cma:population=24`
-    protocol: `default`, or `paper`: 100 problems drawn once, 100 runs each, 100 generations, each-once,
-        v1 = t, and the candidate with the lowest value ever observed; `paper:problems=50,runs=10` has
-        other numbers
-    seed: one seed, one result, whatever the number of threads
-    effort: 2 lets the search take twice as long, 0.5 half as long
-    generations: how many there are, instead of what effort allows
-    episodes: how many a candidate of the first generation plays where candidates are simulated, 20,000 by
-        default; fewer leave a small effort more generations
-    time_limit: seconds after which the search ends with the best so far
-    executor: hands pieces of the work to other processes (docs/cluster.md); changes no result
-    measured: whether the floor is computed, and the result compared with classics in the end
-    out: the policy file to write; a trace of all generations is written beside it
-    resume: go on with the run whose trace is there; the result is that of a run without a break
-    force: overwrite what is there
-    progress: called after each generation; announce: called with messages
+    Parameters
+    ----------
+    space : str
+        `power-1`, `power-2`, ...; a policy of the catalogue, whose parameters are learned (`ucb1`,
+        `ucb-v:c=1` for zeta only); or an expression in which names that are no variables are
+        parameters: `r + a/(n + b)`.
+    prior : Prior
+        What problems are like.
+    horizon : int
+        Plays per episode.
+    objective : str
+        `regret` (its mean over problems), `wins` (against `reference`), `quantile:q=0.9`, `worst` or
+        `simple`.
+    reference : str or Policy, optional
+        The policy that the objective `wins` compares with.
+    start : str or Start, optional
+        How candidates begin (see `policy`); by default with the prior's pseudo-observations if it has
+        any, else by playing each arm once; `prior-counts:learn` learns the pseudo-observations.
+    v1 : {"h", "t"}, optional
+        What Power-P reads first: plays left (default) or plays made.
+    initial : mapping, str or path, optional
+        Values to begin with, or a policy file that has them.
+    optimizer : str, optional
+        `cma` (default) or `eda` (default of the paper's protocol), with settings such as
+        `cma:population=24`.
+    protocol : str
+        `default`, or `paper`: 100 problems drawn once, 100 runs each, 100 generations, each-once, v1 =
+        t, and the candidate with the lowest value ever observed; `paper:problems=50,runs=10` has
+        other numbers.
+    seed : int
+        One seed, one result, whatever the number of threads.
+    effort : float
+        2 lets the search take twice as long, 0.5 half as long.
+    generations : int, optional
+        How many there are, instead of what the effort allows.
+    episodes : int, optional
+        How many a candidate of the first generation plays where candidates are simulated, 20,000 by
+        default; fewer leave a small effort more generations.
+    time_limit : float, optional
+        Seconds after which the search ends with the best so far.
+    threads : int, optional
+        All cores by default.
+    executor : concurrent.futures.Executor, optional
+        Hands parts of the work to other processes (docs/cluster.md); changes no result.
+    measured : bool
+        Whether the floor is computed, and the result compared with classics in the end.
+    out : path, optional
+        The policy file to write; a trace of all generations is written beside it.
+    resume : bool
+        Continue the run whose trace is there; the result is that of a run without a break.
+    force : bool
+        Overwrite what is there.
+    progress, announce : callable, optional
+        Called after each generation, and with messages.
 
-    Ctrl-C ends the search with the best so far, if it is to be measured; with `out` it can go on later.
+    Returns
+    -------
+    Learned
 
+    Notes
+    -----
+    Ctrl-C ends the search with the best so far, if it is to be measured; with `out` it can continue
+    later.
+
+    Examples
+    --------
     >>> import metabandit as mb
     >>> learned = mb.learn("r + a/(n + b)", mb.Bernoulli(arms=2), horizon=20, effort=0.2)
     >>> learned.evaluation.mean_regret < mb.evaluate("ucb1", mb.Bernoulli(arms=2), 20)[0].mean_regret
     True
     """
     began = time.monotonic()
-    plan = _make_plan(
-        space, prior, horizon, objective=objective, reference=reference, start=start, v1=v1,
-        initial=initial, optimizer=optimizer, protocol=protocol, seed=seed, effort=effort,
-        generations=generations, episodes=episodes, time_limit=time_limit, threads=threads,
-        executor=executor,
+    task = read_task(
+        prior, horizon, objective=objective, reference=reference, seed=seed, effort=effort,
+        episodes=episodes, time_limit=time_limit, threads=threads, executor=executor,
     )  # fmt: skip
-    target = None if out is None else check_target(out, resume=resume, force=force)
-    if target is None and (resume or force):
-        raise InputError("--resume and --force need the policy file: give --out")
-    if target is not None:
-        if trace_path(target).exists() and not (resume or force):
-            raise InputError(
-                f"{trace_path(target)} is there, of a run that did not end: go on with it "
-                f"(--resume), or begin anew (--force)"
-            )
+    training = _training(protocol)
+    paper = training is not None
+    made = make_space(space, prior, start=start, v1=v1, paper=paper, initial=_initial(initial))
+    optimizer = optimizer or ("eda" if paper else "cma")
+    read_optimizer(optimizer)
+    if generations is not None:
+        generations = check_whole(generations, "the number of generations", 1)
+    elif paper:
+        generations = max(1, round(_PAPER_GENERATIONS * task.effort))
+    if episodes is not None:
+        check_whole(episodes, "the number of episodes", 2)
+    # A candidate shows whether prior and horizon can be played at all.
+    made.policy(made.center).check(prior, task.horizon)
+    target = _target(out, resume=resume, force=force)
     announce = announce or silent
     if measured:
-        plan = replace(plan, floor=find_floor(prior, plan.horizon, plan.crew, announce))
+        floor = floor_of_search(prior, task.horizon, task.workers, announce)
+        task = replace(task, floor=floor)
+    settings = LearningSettings(task, made, optimizer, training, generations)
+    return _run(settings, target, began, progress, announce, resume=resume, measured=measured)
+
+
+def _target(out: str | Path | None, *, resume: bool, force: bool) -> Path | None:
+    """The policy file to write, beside which no trace of another run may stand."""
+    if out is None:
+        if resume or force:
+            raise InputError("--resume and --force need the policy file: give --out")
+        return None
+    target = check_target(out, resume=resume, force=force)
+    if trace_path(target).exists() and not (resume or force):
+        raise InputError(
+            f"{trace_path(target)} is there, of a run that did not end: continue it (--resume), or "
+            f"begin again (--force)"
+        )
+    return target
+
+
+def _run(
+    settings: LearningSettings,
+    target: Path | None,
+    began: float,
+    progress: Callable[[Generation], None] | None,
+    announce: Callable[[str], None],
+    *,
+    resume: bool,
+    measured: bool,
+) -> Learned:
+    """Search, generation by generation, and finish with the best."""
     path = None if target is None else trace_path(target)
-    trace = Trace(_settings(plan), path, resume=resume)
+    trace = Trace(_identity(settings), path, resume=resume)
     try:
-        search = Search(plan, trace)
+        search = Search(settings, trace)
         for method in sorted({stage.judge.method for stage in search.stages}):
             if method == SIMULATED:
                 simulated.announce_compilation(announce)
             else:
-                exact.announce_compilation(prior.arms, announce)
+                exact.announce_compilation(settings.task.prior.arms, announce)
         try:
             for generation in search.run():
                 if progress is not None:
@@ -202,59 +274,12 @@ def learn(
             announce(
                 "stopped: measuring the best so far (Ctrl-C again to write it without figures)"
             )
-        return _finish(plan, search, stopped, target, announce, began, measured=measured)
+        learned = _finish(search, stopped, announce, measured=measured)
+        if target is not None:
+            learned.file.write(target)
+        return replace(learned, seconds=time.monotonic() - began)
     finally:
         trace.close()
-
-
-def _make_plan(
-    space: str,
-    prior: Prior,
-    horizon: int,
-    *,
-    objective: str,
-    reference: str | Policy | None,
-    start: str | Start | None,
-    v1: str | None,
-    initial: str | Path | Mapping[str, float] | None,
-    optimizer: str | None,
-    protocol: str,
-    seed: int,
-    effort: float,
-    generations: int | None,
-    episodes: int | None,
-    time_limit: float | None,
-    threads: int | None,
-    executor: Executor | None,
-) -> Plan:
-    """Check everything that can be wrong before anything is computed."""
-    training = _training(protocol)
-    paper = training is not None
-    aim = make_aim(
-        prior,
-        horizon,
-        objective=objective,
-        reference=reference,
-        seed=seed,
-        threads=threads,
-        executor=executor,
-    )
-    made = make_space(space, prior, start=start, v1=v1, paper=paper, initial=_initial(initial))
-    which = optimizer or ("eda" if paper else "cma")
-    read_optimizer(which)
-    effort = check_effort(effort)
-    if generations is not None:
-        generations = check_whole(generations, "the number of generations", 1)
-    elif paper:
-        generations = max(1, round(_PAPER_GENERATIONS * effort))
-    if episodes is not None:
-        episodes = check_whole(episodes, "the number of episodes", 2)
-    # A candidate shows whether prior and horizon can be played at all.
-    made.policy(made.center).check(prior, aim.horizon)
-    return Plan(
-        **vars(aim), space=made, optimizer=which, training=training, effort=effort,
-        generations=generations, time_limit=check_time_limit(time_limit), episodes=episodes,
-    )  # fmt: skip
 
 
 def _training(protocol: str) -> Training | None:
@@ -273,27 +298,26 @@ def _training(protocol: str) -> Training | None:
     return Training(**{key: int(number) for key, number in numbers.items()})
 
 
-def _settings(plan: Plan) -> dict[str, Any]:
+def _identity(settings: LearningSettings) -> dict[str, Any]:
     """What a run must have in common with the one that it resumes."""
-    # Left out where it is the default, so that traces from before it was known can be resumed.
-    episodes = {} if plan.episodes is None else {"episodes": plan.episodes}
+    task, space = settings.task, settings.space
     return {
-        "space": plan.space.name,
-        "parameters": list(plan.space.free),
-        "initial": list(plan.space.initial),
-        "v1": plan.space.v1 or None,
-        "start": plan.space.start_text,
-        "prior": str(plan.prior),
-        "arms": plan.prior.arms,
-        "horizon": plan.horizon,
-        "objective": plan.objective.name,
-        "reference": None if plan.reference is None else plan.reference.name,
-        "optimizer": plan.optimizer,
-        "protocol": _protocol(plan.training),
-        "seed": plan.seed,
-        "effort": plan.effort,
-        "generations": plan.generations,
-        **episodes,
+        "space": space.name,
+        "parameters": list(space.free),
+        "initial": list(space.initial),
+        "v1": space.v1 or None,
+        "start": space.start_text,
+        "prior": str(task.prior),
+        "arms": task.prior.arms,
+        "horizon": task.horizon,
+        "objective": task.objective.name,
+        "reference": None if task.reference is None else task.reference.name,
+        "optimizer": settings.optimizer,
+        "protocol": _protocol(settings.training),
+        "seed": task.seed,
+        "effort": task.effort,
+        "generations": settings.generations,
+        "episodes": task.episodes,
         "versions": versions(),
     }
 
@@ -306,16 +330,10 @@ def _protocol(training: Training | None) -> str:
 
 
 def _finish(
-    plan: Plan,
-    search: Search,
-    stopped: str,
-    target: Path | None,
-    announce: Callable[[str], None],
-    began: float,
-    *,
-    measured: bool,
+    search: Search, stopped: str, announce: Callable[[str], None], *, measured: bool
 ) -> Learned:
-    """Pick the result, measure it anew, write it."""
+    """Pick the result and measure it on fresh problems."""
+    task = search.task
     space, coordinates = search.result()
     found: Measurement | None = None
     try:
@@ -324,13 +342,13 @@ def _finish(
         chosen = space.describe(coordinates).policy(space.label(coordinates))
         beside = [] if space.entry is None else [space.entry.name]
         if measured:
-            found = measure(plan, chosen, announce, beside=beside)
+            found = measure(task, chosen, announce, beside=beside)
     except KeyboardInterrupt:
         stopped = "interrupted"
     content = space.describe(coordinates)
     values = space.parameters(coordinates)
-    # Who stops a run twice does not wait for it.
-    known = plan.floor
+    # Whoever stops a run twice does not wait for the floor.
+    known = task.floor
     least = None if known is None else known.now() if found is None else known.wait()
     floor = None if least is None else least.regret
     settings = search.trace.settings | {"generations": search.generation}
@@ -339,15 +357,13 @@ def _finish(
         policy=content,
         learned=Origin(
             **{key: settings[key] for key in names if key in settings},
-            **rewards_of(plan.prior),
+            **rewards_of(task.prior),
             stopped=stopped,
             evaluations=search.evaluations,
             regret=None if found is None else found.measured(),
             floor=floor,
         ),
     )
-    if target is not None:
-        file.write(target)
     return Learned(
         policy=content.policy(space.label(coordinates)),
         parameters={name: values[name] for name in space.free},
@@ -358,5 +374,4 @@ def _finish(
         floor=floor,
         stopped=stopped,
         trace=search.trace.records,
-        seconds=time.monotonic() - began,
     )

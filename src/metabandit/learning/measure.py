@@ -1,4 +1,4 @@
-"""What the result of a search is worth: measured anew, beside classics and the floor."""
+"""What the result of a search is worth: measured on fresh problems, beside classics and the floor."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from ..bayes.optimum import Optimum, has_optimum, optimal, optimum_seconds
-from ..engine import Comparison, Evaluation, default_checkpoints, evaluate, exact
-from ..engine.task import Aim, Floor, stream
+from ..engine import Comparison, Evaluation, costs, default_checkpoints, evaluate, exact
+from ..engine.task import Task, stream
 from ..errors import InputError
 from ..policies import Policy, policy
 from ..policies.file import Measured
-from ..priors import Prior
-from ..workers import Asked, Crew, Piece
+from ..workers import Job, Pending
 from .judges import Judge, judging_method
 
 _CLASSICS = ("ucb1", "ucb1-tuned", "kl-ucb", "thompson")
-# The floor, and the exact regret of the result, are computed where they take about this many seconds.
+# The exact regret of the result is computed where it takes about this many seconds.
 _PATIENCE = 60.0
 # All policies are evaluated exactly where one takes this many seconds.
 _QUICK = 1.0
@@ -54,128 +52,91 @@ class Measurement:
         )
 
 
-class _Optimum:
-    """The floor as a piece of work for another process."""
-
-    def __init__(self, prior: Prior, horizon: int) -> None:
-        self.prior = prior
-        self.horizon = horizon
-
-    def solve(self) -> Optimum:
-        return optimal(self.prior, self.horizon, threads=1)
-
-
-def find_floor(
-    prior: Prior, horizon: int, crew: Crew, announce: Callable[[str], None]
-) -> Floor | None:
-    """The Bayes-optimal regret, where it takes a minute at most."""
-    if not has_optimum(prior):
-        return None
-    seconds = optimum_seconds(prior, horizon)
-    if seconds > _PATIENCE:
-        return None
-    if seconds > 2.0:
-        if crew.executor is not None:
-            # A worker does it meanwhile: nothing waits for it before the end.
-            piece = Piece((), seconds)
-            return Floor(None, crew.ask(partial(_Optimum, prior, horizon), "solve", piece))
-        announce(
-            f"computing the Bayes-optimal floor for {horizon} plays, up to {seconds:.0f} s ..."
-        )
-    try:
-        return Floor(optimal(prior, horizon, threads=crew.threads))
-    except InputError:  # more memory than there is
-        return None
-
-
-def _rivals(aim: Aim, more: Sequence[str]) -> list[Policy]:
+def _rivals(task: Task, more: Sequence[str]) -> list[Policy]:
     """The policies to compare with: classics that can play the prior, others, and the reference."""
     names = list(dict.fromkeys([*_CLASSICS, *more]))
     made = [policy(name) for name in names]
-    if aim.reference is not None and aim.reference.name not in names:
-        made.append(aim.reference)
+    if task.reference is not None and task.reference.name not in names:
+        made.append(task.reference)
     rivals = []
     for item in made:
-        try:
-            item.check(aim.prior, aim.horizon)
-        except InputError:
-            continue
-        rivals.append(item)
+        with suppress(InputError):
+            item.check(task.prior, task.horizon)
+            rivals.append(item)
     return rivals
 
 
 def measure(
-    aim: Aim, chosen: Policy, announce: Callable[[str], None], *, beside: Sequence[str] = ()
+    task: Task, chosen: Policy, announce: Callable[[str], None], *, beside: Sequence[str] = ()
 ) -> Measurement:
     """Evaluate what learning chose, beside classics; exactly where that is possible."""
-    comparison, evaluation = _evaluate(aim, [chosen, *_rivals(aim, beside)], announce)
-    return Measurement(comparison, evaluation, _objective_value(aim, chosen, evaluation))
+    comparison, evaluation = _evaluate(task, [chosen, *_rivals(task, beside)], announce)
+    return Measurement(comparison, evaluation, _objective_value(task, chosen, evaluation))
+
+
+def _exact_seconds(task: Task, policies: Sequence[Policy]) -> float:
+    """What exact evaluation takes per policy; infinite if there is none."""
+    plans = [item.plan(task.prior, task.horizon) for item in policies]
+    if exact.obstacle(task.prior, plans, task.horizon) is not None:
+        return float("inf")
+    return costs.exact_seconds(task.prior, task.horizon)
 
 
 def _evaluate(
-    aim: Aim, everyone: list[Policy], announce: Callable[[str], None]
+    task: Task, everyone: list[Policy], announce: Callable[[str], None]
 ) -> tuple[Comparison, Evaluation]:
     """All policies, and the first one exactly if that is possible."""
-    prior, horizon = aim.prior, aim.horizon
+    prior, horizon, workers = task.prior, task.horizon, task.workers
     options: dict[str, Any] = {
-        "seed": stream(aim.seed, 3),
-        "threads": aim.crew.threads,
-        "executor": aim.crew.executor,
+        "seed": stream(task.seed, 3),
+        "threads": workers.threads,
+        "executor": workers.executor,
         "announce": announce,
         "floor": False,
     }
 
-    def seconds(policies: list[Policy]) -> float:
-        """What exact evaluation takes a policy; infinite if it cannot be had."""
-        plans = [(item, item.plan(prior, horizon)) for item in policies]
-        if exact.obstacle(prior, plans, horizon) is not None:
-            return float("inf")
-        return exact.cost(prior, horizon)
+    def with_floor(comparison: Comparison) -> Comparison:
+        return replace(comparison, floor=None if task.floor is None else task.floor.wait())
 
-    if seconds(everyone) <= _QUICK:
+    if _exact_seconds(task, everyone) <= _QUICK:
         comparison = evaluate(everyone, prior, horizon, method="exact", **options)
-        return replace(comparison, floor=aim.least()), comparison[0]
+        return with_floor(comparison), comparison[0]
     episodes = int(min(_MOST_EPISODES, max(20_000, _REPORT_WORK / (horizon * prior.arms))))
     first = everyone[:1]
-    asked: Asked | None = None
-    if seconds(first) <= _PATIENCE and aim.crew.executor is not None:
+    seconds = _exact_seconds(task, first)
+    pending: Pending | None = None
+    if seconds <= _PATIENCE and workers.executor is not None:
         # A worker begins with what takes longest.
-        make = partial(exact.Exactly, prior, horizon, default_checkpoints(horizon))
-        arguments = (first[0].name, first[0].plan(prior, horizon))
-        asked = aim.crew.ask(make, "alone", Piece(arguments, seconds(first)))
+        tool = partial(exact.Exact, prior, horizon)
+        arguments = (first[0].plan(prior, horizon), default_checkpoints(horizon))
+        pending = workers.submit(tool, "alone", Job(arguments, seconds))
     announce(f"measuring the result beside classics on {episodes:,} fresh problems ...")
     try:
         comparison = evaluate(
             everyone, prior, horizon, method="monte-carlo", episodes=episodes, **options
         )
     except BaseException:
-        if asked is not None:
-            asked.cancel()
+        if pending is not None:
+            pending.cancel()
         raise
-    comparison = replace(comparison, floor=aim.least())
-    if seconds(first) <= _PATIENCE:
+    comparison = with_floor(comparison)
+    if seconds <= _PATIENCE:
         announce("computing its exact regret ...")
         with suppress(InputError):  # more memory than there is
-            if asked is not None:
-                found: Evaluation = asked.result()
+            if pending is not None:
+                found: Evaluation = pending.result()
                 return comparison, found
             return comparison, evaluate(first, prior, horizon, method="exact", **options)[0]
     return comparison, comparison[0]
 
 
-def _objective_value(aim: Aim, chosen: Policy, evaluation: Evaluation) -> float:
-    if aim.objective.mean:
-        simple = aim.objective.simple
+def _objective_value(task: Task, chosen: Policy, evaluation: Evaluation) -> float:
+    if task.objective.mean:
+        simple = task.objective.simple
         return evaluation.simple_regret if simple else evaluation.mean_regret
-    judge = Judge(
-        aim.objective,
-        aim.prior,
-        aim.horizon,
-        reference=aim.reference,
-        method=judging_method(chosen, aim.prior, aim.horizon, aim.objective),
-        seed=stream(aim.seed, 4),
-        crew=aim.crew,
-    )
+    # On as many problems as a judge begins with by itself, whatever learning was told.
+    task = replace(task, episodes=None)
+    judge = Judge(task, judging_method(chosen, task), seed=stream(task.seed, 4))
     if not judge.fixed:
         judge.problems = _REPORT_PROBLEMS
     return float(judge.judge([chosen], 0).values[0])

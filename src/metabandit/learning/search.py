@@ -9,21 +9,19 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from ..engine import evaluate
-from ..engine.task import Aim, stream
+from ..engine import costs, evaluate
+from ..engine.task import Task, stream
 from ..engine.threads import one_blas_thread
 from ..errors import InputError
-from ..language import operators
 from ..policies import Policy
-from ..priors import Prior
-from ..priors.families import BETA, Array
+from ..priors.families import Array
 from .judges import EXACTLY, SIMULATED, Judge, Judgement, Training, judging_method
-from .optimizers.base import Task, make_optimizer
+from .optimizers.base import make_optimizer
 from .spaces import Space
 from .trace import Trace, digest, read_values, write_values
 
@@ -39,17 +37,19 @@ _REACHED = 1e-7
 _FINALISTS = 6
 
 
-@dataclass(frozen=True, kw_only=True)
-class Plan(Aim):
-    """What a search is about, as `learn` was asked."""
+@dataclass(frozen=True)
+class LearningSettings:
+    """What is searched for a task: the space, by which optimiser, and for how many generations.
 
+    training: the problems of the paper's protocol, None for ours
+    generations: how many there are, instead of what the effort allows
+    """
+
+    task: Task
     space: Space
     optimizer: str
     training: Training | None
-    effort: float
     generations: int | None
-    time_limit: float | None
-    episodes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -110,24 +110,12 @@ class Stage:
         return self.best[1]
 
 
-def _slowness(space: Space, prior: Prior) -> float:
-    """About how many times longer a play takes than with a simple index."""
-    factor = 1.0
-    tree = space.tree
-    if tree is None:
-        factor = 3.0
-    elif "beta_quantile" in operators(tree):
-        factor = 200.0
-    elif "kl_upper" in operators(tree):
-        factor = 6.0
-    return factor * (60.0 if prior.family == BETA else 1.0)
-
-
 class Search:
     """A search in progress. `run` yields after each generation; `pick` gives the result."""
 
-    def __init__(self, plan: Plan, trace: Trace) -> None:
-        self.plan = plan
+    def __init__(self, settings: LearningSettings, trace: Trace) -> None:
+        self.settings = settings
+        self.task = settings.task
         self.trace = trace
         self.generation = 0
         self.evaluations = 0
@@ -135,37 +123,25 @@ class Search:
         self.stages = list(self._stages())
 
     def _stages(self) -> Iterator[Stage]:
-        plan = self.plan
-        space = plan.space
-        horizons = [plan.horizon]
-        while plan.training is None and horizons[0] >= _LONG:
+        training, space = self.settings.training, self.settings.space
+        horizons = [self.task.horizon]
+        while training is None and horizons[0] >= _LONG:
             horizons.insert(0, horizons[0] // 10)
         spaces = [space]
-        while plan.training is None and (smaller := spaces[0].smaller()) is not None:
+        while training is None and (smaller := spaces[0].smaller()) is not None:
             spaces.insert(0, smaller)
         steps = [(spaces[0], horizon) for horizon in horizons]
-        steps += [(bigger, plan.horizon) for bigger in spaces[1:]]
+        steps += [(bigger, self.task.horizon) for bigger in spaces[1:]]
         for number, (which, horizon) in enumerate(steps):
             judge = self._judge(which, horizon, number)
             yield Stage(which, horizon, judge, number == len(steps) - 1, which.center)
 
     def _judge(self, space: Space, horizon: int, number: int) -> Judge:
-        plan = self.plan
+        task, training = replace(self.task, horizon=horizon), self.settings.training
         method = SIMULATED
-        if plan.training is None:
-            example = space.policy(space.center)
-            method = judging_method(example, plan.prior, horizon, plan.objective)
-        return Judge(
-            plan.objective,
-            plan.prior,
-            horizon,
-            reference=plan.reference,
-            method=method,
-            seed=stream(plan.seed, 1, number),
-            crew=plan.crew,
-            training=plan.training,
-            episodes=plan.episodes,
-        )
+        if training is None:
+            method = judging_method(space.policy(space.center), task)
+        return Judge(task, method, seed=stream(task.seed, 1, number), training=training)
 
     def run(self) -> Iterator[Generation]:
         """All stages, one generation after the other."""
@@ -180,32 +156,22 @@ class Search:
                 return
 
     def _run_stage(self, stage: Stage, number: int) -> Iterator[Generation]:
-        plan = self.plan
-        judge = stage.judge
+        judge, settings = stage.judge, self.settings
         optimizer = make_optimizer(
-            plan.optimizer,
-            Task(stage.center, stage.deviation, stream(plan.seed, 2, number), judge.noisy),
+            settings.optimizer,
+            stage.center,
+            stage.deviation,
+            seed=stream(self.task.seed, 2, number),
+            noisy=judge.noisy,
         )
-        most_work = _WORK * plan.effort * stage.share / _slowness(stage.space, plan.prior)
-        most_judged = _EVALUATIONS * plan.effort * stage.share * len(stage.center)
         done = judged = 0
         work = 0.0
-        while True:
+        while not self.stopped or not done:
             begun = time.monotonic()
             with one_blas_thread:
                 candidates = optimizer.ask()
             record = self.trace.recall(self.generation, candidates)
-            if record is None:
-                policies = [stage.candidate(item) for item in candidates]
-                judgement = judge.judge(policies, done)
-            else:
-                judgement = Judgement(
-                    read_values(record["values"]),
-                    record["noise"],
-                    record["problems"],
-                    record["runs"],
-                    record["work"],
-                )
+            judgement = self._judged(stage, candidates, done, record)
             if not done and not np.isfinite(judgement.values).any():
                 self._refuse(stage, candidates)
             with one_blas_thread:
@@ -221,28 +187,51 @@ class Search:
                 self.trace.add(record)
             self.generation += 1
             self.evaluations += len(candidates)
-
-            shares = [work / most_work]
-            if not judge.noisy and plan.training is None:
-                shares.append(judged / most_judged)
-            if plan.generations is not None:
-                shares = [done / plan.generations]
-            share = min(max(shares), 1.0)
-            self.stopped = "generations" if share >= 1.0 else ""
-            if self._floor_reached(stage):
-                self.stopped = "optimum reached"
-            elif plan.time_limit is not None and self.trace.seconds >= plan.time_limit:
-                # What is on record was done before; a limit is for what comes.
-                if self.generation >= self.trace.replayed:
-                    self.stopped = "time limit"
+            share = self._share(stage, done, judged, work)
+            self.stopped = self._why_to_stop(stage, share)
             yield self._report(stage, number, judgement, record, share)
-            if self.stopped:
-                return
+
+    def _judged(
+        self, stage: Stage, candidates: Array, done: int, record: dict[str, Any] | None
+    ) -> Judgement:
+        """What the candidates of a generation are worth; as it is on record, if it is."""
+        if record is None:
+            return stage.judge.judge([stage.candidate(item) for item in candidates], done)
+        return Judgement(
+            read_values(record["values"]),
+            record["noise"],
+            record["problems"],
+            record["runs"],
+            record["work"],
+        )
+
+    def _share(self, stage: Stage, done: int, judged: int, work: float) -> float:
+        """How much of what a stage may take is spent, from 0 to 1."""
+        generations, effort = self.settings.generations, self.task.effort * stage.share
+        if generations is not None:
+            return min(done / generations, 1.0)
+        slowness = costs.slowness(stage.space.policy(stage.space.center))
+        slowness *= costs.reward_slowness(self.task.prior)
+        share = work * slowness / (_WORK * effort)
+        if not stage.judge.noisy and self.settings.training is None:
+            share = max(share, judged / (_EVALUATIONS * effort * len(stage.center)))
+        return min(share, 1.0)
+
+    def _why_to_stop(self, stage: Stage, share: float) -> str:
+        """Why the stage ends, or nothing if it does not."""
+        if self._floor_reached(stage):
+            return "optimum reached"
+        limit = self.task.time_limit
+        # What is on record was done before; a limit is for what comes.
+        if limit is not None and self.trace.seconds >= limit:
+            if self.generation >= self.trace.replayed:
+                return "time limit"
+        return "generations" if share >= 1.0 else ""
 
     def _refuse(self, stage: Stage, candidates: Array) -> None:
         """Say why no candidate of the first generation can be played."""
         example = stage.space.policy(candidates[0])
-        evaluate([example], self.plan.prior, stage.horizon, episodes=1000)
+        evaluate([example], self.task.prior, stage.horizon, episodes=1000)
         raise InputError(
             f"no candidate of the space {stage.space.name} can be played: their indices are not "
             f"finite numbers everywhere; guard divisions and logarithms, or give other values to "
@@ -250,10 +239,10 @@ class Search:
         )
 
     def _floor_reached(self, stage: Stage) -> bool:
-        plan = self.plan
-        if not stage.last or stage.judge.method != EXACTLY or plan.objective.name != "regret":
+        exact = stage.judge.method == EXACTLY and self.task.objective.name == "regret"
+        if not (stage.last and exact):
             return False
-        floor = None if plan.floor is None else plan.floor.wait()
+        floor = None if self.task.floor is None else self.task.floor.wait()
         if floor is None or stage.best is None:
             return False
         return stage.best[0] <= floor.regret * (1.0 + _REACHED)
@@ -293,9 +282,9 @@ class Search:
             best = math.inf if stage.best is None else stage.best[0]
         shares = [item.share for item in self.stages]
         done = sum(shares[:number]) + shares[number] * share
-        floor = None if self.plan.floor is None else self.plan.floor.now()
+        floor = None if self.task.floor is None else self.task.floor.now()
         above = None
-        if floor is not None and stage.last and self.plan.objective.name == "regret":
+        if floor is not None and stage.last and self.task.objective.name == "regret":
             above = best / floor.regret - 1.0
         return Generation(
             self.generation,

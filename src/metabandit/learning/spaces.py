@@ -144,18 +144,19 @@ class Space:
         """The candidate as a policy file holds it."""
         values = self.parameters(coordinates)
         start = self._start(values)
-        if self.entry is not None and self.entry.build is not None:
-            return Catalogued(name=self.entry.name, parameters=values)
-        assert start is not None
         if self.degree:
+            assert start is not None
             return Power.of(self.degree, self.v1, values, start)
         if self.entry is not None:
-            self.entry.make(values, start, self.name)  # checks its rules
-            formula = self.entry.formula
-        else:
-            assert self.tree is not None
-            formula = text(self.tree)
-        return Expression(expression=formula, parameters=values, start=StartSpec.of(start))
+            content = self.entry.make(values, start, self.name).content()
+            if isinstance(content, Expression):
+                # As it was declared, to the letter.
+                return replace(content, expression=self.entry.formula)
+            assert isinstance(content, Catalogued)
+            return content
+        assert self.tree is not None
+        assert start is not None
+        return Expression(expression=text(self.tree), parameters=values, start=StartSpec.of(start))
 
     def label(self, coordinates: Array) -> str:
         """What tables call the candidate: short, with rounded numbers."""
@@ -238,7 +239,6 @@ def _catalogued(description: str) -> Space:
         tuple(item.default for item in free),
         fixed,
         logarithmic=frozenset(item.name for item in free if item.logarithmic),
-        tree=parse(entry.formula, parameters=None) if entry.build is None else None,
         entry=entry,
     )
 
@@ -326,7 +326,7 @@ def make_space(
         space = _catalogued(given)
     else:
         space = _expression(given)
-    if space.entry is not None and space.entry.build is not None:
+    if space.entry is not None and space.entry.start is not None:
         if start is not None:
             raise InputError(f"the policy {space.entry.name} has its own start; leave --start out")
     elif start == LEARNED_START:

@@ -1,7 +1,7 @@
-"""The record of a run: one line of JSON for its settings, then one for each generation.
+"""The trace of a run: one line of JSON for its settings, then one per generation.
 
-The lines are also what a run is resumed from. An optimiser is deterministic, so asking it and telling
-it the recorded values again brings it to the state in which it was stopped; nothing is judged twice.
+A run is resumed from it. An optimiser is deterministic, so asking it and telling it the recorded values
+again brings it to the state in which it was stopped; nothing is judged twice.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Trace:
                 _check_record(record)
         except (ValueError, LookupError, TypeError):
             raise InputError(
-                f"the trace {path} is damaged and cannot be resumed; begin anew with --force"
+                f"the trace {path} is damaged and cannot be resumed; start over with --force"
             ) from None
         if version != VERSION:
             raise InputError(f"the trace {path} has version {version!r}, not {VERSION}")
@@ -86,7 +86,7 @@ class Trace:
             if saved.get(key) != value:
                 raise InputError(
                     f"{path} is of another run: its {key} is {saved.get(key)!r}, not {value!r}; "
-                    f"give the same options to resume it, or begin anew with --force"
+                    f"give the same options to resume it, or start over with --force"
                 )
         self.records = values[1:]
         self.replayed = len(self.records)
@@ -107,8 +107,8 @@ class Trace:
         if record.get("candidates") != digest(candidates):
             raise InputError(
                 f"{self.path} cannot be resumed: generation {generation} had other candidates, so "
-                f"it was made by another version or on another kind of machine; begin anew with "
-                f"--force"
+                f"it was made by another version or on another kind of machine; start over "
+                f"with --force"
             )
         return record
 

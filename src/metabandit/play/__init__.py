@@ -2,6 +2,6 @@
 
 from .arm import Arm, ArmName
 from .player import ArmView, Player, check_arm, read_arms
-from .setting import Rewards, Setting
+from .players import load_player
 
-__all__ = ["Arm", "ArmName", "ArmView", "Player", "Rewards", "Setting", "check_arm", "read_arms"]
+__all__ = ["Arm", "ArmName", "ArmView", "Player", "check_arm", "load_player", "read_arms"]

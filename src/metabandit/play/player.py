@@ -12,14 +12,14 @@ from typing import Any
 from ..errors import InputError
 from ..files import check_new, written
 from ..journal import Journal
+from ..numerics import key_of
+from ..policies.file import PLAYER_FORMAT as FORMAT
+from ..rewards import Rewards
 from ..settings import check_whole
 from ..tables import text_table
 from .arm import Arm, ArmName
-from .noise import key_of
 from .rules import Moment, Rule
-from .setting import Rewards
 
-FORMAT = "metabandit player"
 VERSION = 1
 _PATIENCE = 10
 # What may stand in a journal: the operations of a player, by their first word.
@@ -77,6 +77,27 @@ def check_arm(arm: object) -> ArmName:
     return check_whole(arm, "the number of an arm", -(2**63), most=2**63 - 1)
 
 
+@dataclass(frozen=True)
+class Terms:
+    """What a player was made with, and keeps.
+
+    policy: the policy as its file has it, and the prior; None for a person's own rule
+    each_once: whether each arm is played once before the rule is asked
+    horizon: plays in all, if known; rewards: those that can come
+    begin: the pseudo-observations of an arm that is added; None if arms begin differently
+    began: the arms that it began with
+    """
+
+    name: str
+    policy: dict[str, Any] | None
+    each_once: bool
+    seed: int
+    horizon: int | None
+    rewards: Rewards
+    begin: Sequence[float] | None
+    began: tuple[ArmName, ...]
+
+
 class Player:
     """A policy in live use. `Policy.player` makes one, `load_player` brings one back.
 
@@ -86,34 +107,19 @@ class Player:
     while each arm is to be played once. Threads may share a player.
     """
 
-    def __init__(
-        self,
-        rule: Rule,
-        arms: Sequence[Arm],
-        *,
-        seed: int,
-        horizon: int | None,
-        rewards: Rewards,
-        begin: Sequence[float] | None,
-        policy: dict[str, Any] | None,
-        name: str,
-        selections: int = 0,
-        began: Sequence[ArmName] | None = None,
-    ) -> None:
-        self.name = name
-        self.seed = seed
-        self.horizon = horizon
-        self.rewards = rewards
+    def __init__(self, rule: Rule, arms: Sequence[Arm], terms: Terms, selections: int = 0) -> None:
+        self.terms = terms
+        self.name = terms.name
+        self.seed = terms.seed
+        self.horizon = terms.horizon
+        self.rewards = terms.rewards
         self.selections = selections
         self._rule = rule
-        self._key = key_of(seed)
-        self._begin = begin
-        self._policy = policy
+        self._key = key_of(terms.seed)
         self._by_name = {arm.name: arm for arm in arms}
         self._active = [arm for arm in arms if not arm.retired]
         self._plays = sum(arm.plays for arm in arms)
         self._rewarded = sum(arm.rewarded for arm in arms)
-        self._began = [arm.name for arm in arms] if began is None else list(began)
         self._all_rewarded = False
         self._journal: Journal | None = None
         self._lock = threading.RLock()
@@ -179,16 +185,16 @@ class Player:
             known = self._by_name.get(name)
             if known is not None and not known.retired:
                 raise InputError(f"the arm {name!r} is there already")
-            if known is None and self._begin is None:
+            if known is None and self.terms.begin is None:
                 raise InputError(
                     f"the start of {self.name} has a number for each of its arms, so none is known "
-                    f"for the arm {name!r}; begin anew with a start for all arms"
+                    f"for the arm {name!r}; begin again with a start for all arms"
                 )
             self._rule.check([*self.arms, name])
             self._log([ADD, name])
             if known is None:
-                assert self._begin is not None
-                known = self._by_name[name] = Arm.begin(name, self._begin)
+                assert self.terms.begin is not None
+                known = self._by_name[name] = Arm.begin(name, self.terms.begin)
                 self._plays += known.plays
             known.retired = False
             self._note_arms()
@@ -273,7 +279,7 @@ class Player:
 
     def to_dict(self) -> dict[str, Any]:
         """All that is needed to go on, as plain data."""
-        if self._policy is None:
+        if self.terms.policy is None:
             raise InputError(
                 f"{self.name} is a rule of your own, which no file can hold; what it has seen is in "
                 f"indices()"
@@ -282,14 +288,14 @@ class Player:
             return {
                 "format": FORMAT,
                 "version": VERSION,
-                **self._policy,
+                **self.terms.policy,
                 "name": self.name,
                 "seed": self.seed,
                 "horizon": self.horizon,
                 "rewards": self.rewards.to_list(),
                 "selections": self.selections,
-                "began": list(self._began),
-                "begin": None if self._begin is None else list(self._begin),
+                "began": list(self.terms.began),
+                "begin": None if self.terms.begin is None else list(self.terms.begin),
                 "memory": None if self._rule.memory is None else dict(self._rule.memory),
                 "arms": [arm.to_dict() for arm in self._by_name.values()],
             }
@@ -308,7 +314,7 @@ class Player:
         return target
 
     def compact(self) -> None:
-        """Begin the journal anew with the state of now, so that it stays short."""
+        """Start the journal again from the present state, so that it stays short."""
         with self._lock:
             if self._journal is None:
                 raise InputError("the player has no journal to compact")
@@ -352,7 +358,7 @@ class Player:
 
     def _known(self) -> list[Arm]:
         """The arms that the rule can judge."""
-        if not self._rule.each_once:
+        if not self.terms.each_once:
             return self._active
         return [arm for arm in self._active if arm.rewarded]
 
@@ -365,7 +371,7 @@ class Player:
         if len(active) == 1:
             return active[0]
         known = active
-        if self._rule.each_once and not self._all_rewarded:
+        if self.terms.each_once and not self._all_rewarded:
             known = self._known()
             self._all_rewarded = len(known) == len(active)
             for arm in active:

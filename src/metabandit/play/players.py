@@ -13,12 +13,16 @@ from ..data import read_data, write_data
 from ..errors import InputError
 from ..files import read_text
 from ..journal import Journal
-from ..policies.base import IndexPolicy, Policy
+from ..policies.base import IndexPolicy, Policy, Setting
 from ..policies.file import FORMAT as POLICY_FORMAT
+from ..policies.file import PLAYER_FORMAT as FORMAT
 from ..policies.file import Catalogued, Expression, Power, Solved
+from ..policies.start import PRIOR_COUNTS
+from ..rewards import Rewards
 from ..settings import check_horizon, check_whole
-from . import Arm, ArmName, Player, Rewards, Setting, read_arms
-from .player import FORMAT, VERSION
+from .arm import Arm, ArmName
+from .player import VERSION, Player, Terms, read_arms
+from .rules import Rule, make_rule
 
 if TYPE_CHECKING:
     from ..priors import Prior
@@ -66,7 +70,7 @@ class _State:
 
 
 def check_player_seed(seed: object) -> int:
-    """A seed; all 64 bits, as the seeds of single episodes have (noise.episode_seed)."""
+    """A seed; all 64 bits, as the seeds of single episodes have (numerics.episode_seed)."""
     return check_whole(seed, "the seed", 0, most=2**64 - 1)
 
 
@@ -110,34 +114,37 @@ def make_player(
         horizon = check_horizon(horizon)
     elif policy.learned is not None:
         horizon = policy.learned.horizon
-    setting = Setting(
-        names,
-        _rewards(policy, known) if rewards is None else Rewards.read(rewards),
-        horizon,
-        known,
-    )
+    allowed = _rewards(policy, known) if rewards is None else Rewards.read(rewards)
+    setting = Setting(len(names), allowed, horizon, known)
+    policy.check_setting(setting)
     policy, counts = _begin(policy, setting)
-    rule = policy.rule(setting)
-    rule.check(names)
-    player = Player(
-        rule,
-        [Arm.begin(name, numbers) for name, numbers in zip(names, counts, strict=True)],
+    terms = Terms(
+        name=policy.name,
+        policy=_describe(policy, known),
+        each_once=policy.start_for(setting).each_once,
         seed=check_player_seed(seed),
         horizon=horizon,
-        rewards=setting.rewards,
+        rewards=allowed,
         begin=counts[0] if len(set(counts)) == 1 else None,
-        policy=_describe(policy, known),
-        name=policy.name,
+        began=names,
     )
+    arms_known = [Arm.begin(*item) for item in zip(names, counts, strict=True)]
+    player = Player(_rule(policy, setting, names), arms_known, terms)
     if journal is None:
         return player
     return _go_on(_journal_path(journal), player)
 
 
+def _rule(policy: Policy, setting: Setting, arms: tuple[ArmName, ...]) -> Rule:
+    rule = make_rule(policy.decision(setting), policy.name, arms, setting.horizon)
+    rule.check(arms)
+    return rule
+
+
 def _begin(policy: Policy, setting: Setting) -> tuple[Policy, list[tuple[float, float, float]]]:
     """The policy with the numbers of its start, and the pseudo-observations of each arm."""
-    arms = len(setting.arms)
-    if not isinstance(policy, IndexPolicy) or policy.start.each_once:
+    arms = setting.arms
+    if not isinstance(policy, IndexPolicy) or policy.start.kind != PRIOR_COUNTS:
         return policy, [(0.0, 0.0, 0.0)] * arms
     start = policy.start
     if start.plays is None and setting.prior is None:
@@ -211,26 +218,27 @@ def restore_player(value: Any, path: str | Path) -> Player:
         )
     try:
         state = read_data(_State, value)
-        names = tuple(arm.name for arm in state.arms)
         prior = _read_prior(state.prior, len(state.began))
-        setting = Setting(names, Rewards.read(state.rewards), state.horizon, prior)
-        rule = state.policy.policy(state.name).rule(replace(setting, arms=state.began))
+        rewards = Rewards.read(state.rewards)
+        setting = Setting(len(state.began), rewards, state.horizon, prior)
+        policy = state.policy.policy(state.name)
+        policy.check_setting(setting)
+        rule = _rule(policy, setting, state.began)
         if rule.memory is not None:
             if state.memory is None or set(state.memory) != set(rule.memory):
                 raise ValueError(f"memory: must have {', '.join(rule.memory)}")
             rule.memory = state.memory
-        return Player(
-            rule,
-            state.arms,
+        terms = Terms(
+            name=state.name,
+            policy={"policy": write_data(state.policy), "prior": state.prior},
+            each_once=policy.start_for(setting).each_once,
             seed=state.seed,
             horizon=state.horizon,
-            rewards=setting.rewards,
+            rewards=rewards,
             begin=state.begin,
-            policy={"policy": write_data(state.policy), "prior": state.prior},
-            name=state.name,
-            selections=state.selections,
             began=state.began,
         )
+        return Player(rule, state.arms, terms, state.selections)
     except (ValueError, KeyError) as error:
         raise InputError(f"{path} is damaged: {error}") from None
 
@@ -274,7 +282,7 @@ def _go_on(path: Path, fresh: Player | None) -> Player:
         if not values:
             # There is none yet, or not even its first line was finished: nothing was ever counted.
             if fresh is None:
-                raise InputError(f"the journal {path} has no whole line; begin it anew")
+                raise InputError(f"the journal {path} has no whole line; begin it again")
             journal.append(fresh.to_dict())
             fresh.attach(journal, [])
             return fresh

@@ -1,23 +1,33 @@
-"""How each kind of policy chooses among arms in live play: one class each, in plain Python.
+"""How each kind of decision is made in live play: one choice at a time, in plain Python.
 
-These are the rules of kernels/choices.py, one choice at a time and in float64. They use the same
+These are the decisions of kernels/simulator.py and kernels/decide.py in float64. They use the same
 random numbers, so that a player and a simulated episode make the same plays.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from .. import numerics
+from ..decisions import (
+    ByCuts,
+    ByEpochs,
+    ByPosterior,
+    ByTable,
+    Decision,
+    Index,
+    Own,
+    check_needed,
+    check_rate,
+)
 from ..errors import IndexFault, InputError
 from ..language import Apply, Tree, variables
-from . import noise
 from .arm import Arm, ArmName
 from .index import index_values
-from .special import kl_upper
 
 # Values closer than this, relative to their size, are equal.
 TIE = 1e-9
@@ -48,42 +58,64 @@ class Moment:
         if len(tied) == 1:
             return tied[0], False
         at = self.step if step is None else step
-        return tied[noise.below(self.key, at, noise.TIES, len(tied))], True
+        return tied[numerics.below(self.key, at, numerics.TIES, len(tied))], True
 
 
 class Rule:
-    """How to choose. `each_once`: every arm is played before the rule is asked."""
+    """How a decision is made, arm by arm."""
 
-    each_once = True
+    # What it remembers beyond the counts; most remember nothing.
+    memory: dict[str, Any] | None = None
 
     def choose(self, moment: Moment) -> int:
         """The position of the arm to play."""
         return moment.best(self.indices(moment) or ())[0]
 
     def indices(self, moment: Moment) -> list[float] | None:
-        """What is compared, one number an arm; None if nothing is."""
+        """What is compared, one number per arm; None if nothing is."""
         return None
 
     def check(self, arms: Sequence[ArmName]) -> None:
         """Refuse arms that the rule cannot play."""
 
-    # What the rule remembers beyond the counts; most remember nothing.
-    memory: dict[str, Any] | None = None
-
 
 class IndexRule(Rule):
-    """The largest index."""
+    """The largest index, after needed plays and random ones (see decisions.py)."""
 
-    def __init__(self, name: str, tree: Tree, *, each_once: bool) -> None:
+    def __init__(self, name: str, decision: Index) -> None:
         self.name = name
-        self.each_once = each_once
-        self.uses_s = "s" in variables(tree)
-        self.values = index_values(tree)
+        self.decision = decision
+        self.uses_s = "s" in variables(decision.tree)
+        self.values = index_values(decision.bound)
+        rate, needed = decision.bound_rate, decision.bound_needed
+        self.rate = None if rate is None else _of_moment(rate)
+        self.needed = None if needed is None else _of_moment(needed)
 
-    def indices(self, moment: Moment) -> list[float]:
+    def _behind(self, moment: Moment) -> bool:
+        """Whether some arm has fewer plays than it needs."""
+        if self.needed is None:
+            return False
+        needed = check_needed(self.needed(moment), self.decision)
+        return min(arm.plays for arm in moment.arms) < needed
+
+    def indices(self, moment: Moment) -> list[float] | None:
+        if self._behind(moment):
+            return None
         return self.values(moment.arms, moment.t, moment.h, moment.arms_in_all)
 
     def choose(self, moment: Moment) -> int:
+        if self.needed is not None and self._behind(moment):
+            return moment.best([-arm.plays for arm in moment.arms])[0]
+        if self.rate is not None:
+            rate = check_rate(self.rate(moment), self.decision)
+            if numerics.unit(moment.key, moment.step, numerics.CHOICES) < rate:
+                return numerics.below(
+                    moment.key, moment.step, numerics.CHOICES + 1, len(moment.arms)
+                )
+        return self.best(moment)
+
+    def best(self, moment: Moment) -> int:
+        """The position of the largest index."""
         values = self.values(moment.arms, moment.t, moment.h, moment.arms_in_all)
         if not math.isfinite(sum(values)):
             for arm, value in zip(moment.arms, values, strict=True):
@@ -93,6 +125,13 @@ class IndexRule(Rule):
         return moment.best(values)[0]
 
 
+def _of_moment(tree: Tree) -> Callable[[Moment], float]:
+    """A value that is the same for all arms, as a function of the moment."""
+    values = index_values(tree)
+    arm = [Arm("any", 1.0)]
+    return lambda moment: values(arm, moment.t, moment.h, moment.arms_in_all)[0]
+
+
 class KlRule(IndexRule):
     """The largest kl_upper(mean, bound), without computing most of them.
 
@@ -100,15 +139,16 @@ class KlRule(IndexRule):
     below an index that is known, the arm cannot win.
     """
 
-    def __init__(self, name: str, tree: Apply, *, each_once: bool) -> None:
-        super().__init__(name, tree, each_once=each_once)
-        self.parts = [index_values(operand) for operand in tree.operands]
+    def __init__(self, name: str, decision: Index) -> None:
+        super().__init__(name, decision)
+        assert isinstance(decision.bound, Apply)
+        self.parts = [index_values(operand) for operand in decision.bound.operands]
 
-    def choose(self, moment: Moment) -> int:
+    def best(self, moment: Moment) -> int:
         arms, t, h, K = moment.arms, moment.t, moment.h, moment.arms_in_all
         means, bounds = (part(arms, t, h, K) for part in self.parts)
         if not math.isfinite(sum(means) + sum(bounds)):
-            return super().choose(moment)
+            return super().best(moment)
         most = [
             m + math.sqrt(0.5 * b) if b > 0.0 else m for m, b in zip(means, bounds, strict=True)
         ]
@@ -118,97 +158,20 @@ class KlRule(IndexRule):
             # Twice the tolerance of ties: `most` has rounding of its own.
             if most[position] < best - 2.0 * TIE * abs(best):
                 break
-            values[position] = value = kl_upper(means[position], bounds[position])
+            values[position] = value = numerics.kl_upper(means[position], bounds[position])
             if value != value:
-                return super().choose(moment)
+                return super().best(moment)
             best = max(best, value)
         return moment.best(values)[0]
 
 
-def index_rule(name: str, tree: Tree, *, each_once: bool) -> IndexRule:
-    """The rule for an index."""
-    if isinstance(tree, Apply) and tree.operator == "kl_upper":
-        return KlRule(name, tree, each_once=each_once)
-    return IndexRule(name, tree, each_once=each_once)
+class EpochRule(Rule):
+    """UCB2: an arm's memory is its level (ByEpochs.levels) and the empty epochs of it that are past."""
 
-
-class Uniform(Rule):
-    """Any arm."""
-
-    each_once = False
-
-    def choose(self, moment: Moment) -> int:
-        return noise.below(moment.key, moment.step, noise.CHOICES, len(moment.arms))
-
-
-@dataclass(frozen=True)
-class EpsilonGreedy(Rule):
-    """eps_n-greedy (Auer et al. 2002): any arm with probability min(1, c K / (d^2 (t + 1)))."""
-
-    c: float
-    d: float
-
-    def indices(self, moment: Moment) -> list[float]:
-        return [arm.mean for arm in moment.arms]
-
-    def choose(self, moment: Moment) -> int:
-        rate = min(1.0, self.c * moment.arms_in_all / (self.d**2 * (moment.t + 1.0)))
-        if noise.unit(moment.key, moment.step, noise.CHOICES) < rate:
-            return noise.below(moment.key, moment.step, noise.CHOICES + 1, len(moment.arms))
-        return moment.best(self.indices(moment))[0]
-
-
-class Ucb1Normal(Rule):
-    """UCB1-Normal (Auer et al. 2002): an arm with fewer than ceil(8 ln t) plays, else the index."""
-
-    def _behind(self, moment: Moment) -> bool:
-        needed = math.ceil(8.0 * math.log(moment.t))
-        return min(arm.plays for arm in moment.arms) < max(needed, 2)
-
-    def indices(self, moment: Moment) -> list[float] | None:
-        if self._behind(moment):
-            return None
-        log = 16.0 * math.log(moment.t - 1.0)
-        return [
-            arm.mean + math.sqrt(log * arm.deviation**2 / (arm.plays - 1.0)) for arm in moment.arms
-        ]
-
-    def choose(self, moment: Moment) -> int:
-        values = self.indices(moment) or [-arm.plays for arm in moment.arms]
-        return moment.best(values)[0]
-
-
-def epoch_levels(alpha: float) -> Iterator[tuple[int, int]]:
-    """UCB2's epochs: for each value of tau(r) = ceil((1 + alpha)^r), how many epochs r are empty.
-
-    An epoch has length tau(r + 1) - tau(r). Of the epochs with one value of tau, all but the last
-    are empty.
-    """
-    base = 1.0 + alpha
-
-    def tau(epoch: int) -> int:
-        return math.ceil(base**epoch)
-
-    epoch = 0
-    while True:
-        value = tau(epoch)
-        last = max(epoch, math.floor(math.log(value) / math.log(base)) - 1)
-        while tau(last + 1) == value:
-            last += 1
-        yield value, last - epoch
-        epoch = last + 1
-
-
-class Ucb2(Rule):
-    """UCB2 (Auer et al. 2002): the arm of the best index is played for an epoch.
-
-    Each arm's memory is its level (see `epoch_levels`) and the empty epochs of it that are past.
-    """
-
-    def __init__(self, alpha: float, horizon: int | None) -> None:
-        self.alpha = alpha
+    def __init__(self, decision: ByEpochs, horizon: int | None) -> None:
+        self.alpha = decision.alpha
         self.far = horizon or _FAR
-        self._more = epoch_levels(alpha)
+        self._more = decision.levels()
         self._levels: list[tuple[int, int]] = []
         self.memory = {"arm": None, "left": 0}
 
@@ -268,53 +231,49 @@ def _log_gamma_draw(shape: float, key: int, step: int, stream: int) -> float:
     d = shape + 2.0 / 3.0 if shape < 1.0 else shape - 1.0 / 3.0
     attempt = stream
     while True:
-        z = quantile(noise.unit(key, step, attempt))
+        z = quantile(numerics.unit(key, step, attempt))
         root = 1.0 + z / math.sqrt(9.0 * d)
         if root > 0.0:
             log_v = 3.0 * log(root)
             least = 0.5 * z * z + d - d * root * root * root + d * log_v
-            if log(noise.unit(key, step, attempt + 1)) < least:
+            if log(numerics.unit(key, step, attempt + 1)) < least:
                 break
         attempt += 1 << 16
     result = log(d) + log_v
     if shape < 1.0:
-        result += log(noise.unit(key, step, stream + 2)) / shape
+        result += log(numerics.unit(key, step, stream + 2)) / shape
     return result
 
 
-@dataclass(frozen=True)
-class ThompsonBeta(Rule):
-    """Thompson sampling for rewards in [0, 1]: the largest draw from Beta(a + sum, b + n - sum)."""
+class PosteriorRule(Rule):
+    """Thompson sampling: the largest draw from the posteriors."""
 
-    a: float
-    b: float
-    each_once = False
+    def __init__(self, decision: ByPosterior) -> None:
+        self.decision = decision
 
     def choose(self, moment: Moment) -> int:
-        # X / (X + Y) with Gamma variates is a Beta variate; ln X - ln Y orders them alike.
-        draws = []
-        key, step, stream = moment.key, moment.step, noise.ARMS
-        for arm in moment.arms:
-            wins = _log_gamma_draw(self.a + arm.total, key, step, stream)
-            failures = max(self.b + arm.plays - arm.total, 1e-6)
-            draws.append(wins - _log_gamma_draw(failures, key, step, stream + 4))
-            stream += 8
+        beta = self.decision.beta
+        draws = self._gaussian(moment) if beta is None else self._beta(moment, *beta)
         return draws.index(max(draws))
 
+    def _beta(self, moment: Moment, a: float, b: float) -> list[float]:
+        # X / (X + Y) with Gamma variates is a Beta variate; ln X - ln Y orders them alike.
+        draws = []
+        key, step, stream = moment.key, moment.step, numerics.ARMS
+        for arm in moment.arms:
+            wins = _log_gamma_draw(a + arm.total, key, step, stream)
+            failures = max(b + arm.plays - arm.total, 1e-6)
+            draws.append(wins - _log_gamma_draw(failures, key, step, stream + 4))
+            stream += 8
+        return draws
 
-@dataclass(frozen=True)
-class ThompsonGaussian(Rule):
-    """Thompson sampling for other rewards: the largest draw from N(mean, sigma^2 / n)."""
-
-    sigma: float
-
-    def choose(self, moment: Moment) -> int:
+    def _gaussian(self, moment: Moment) -> list[float]:
         quantile = _normal_quantile()
         draws = []
         for position, arm in enumerate(moment.arms):
-            z = quantile(noise.unit(moment.key, moment.step, noise.ARMS + position))
-            draws.append(arm.mean + self.sigma * z / math.sqrt(arm.plays))
-        return draws.index(max(draws))
+            z = quantile(numerics.unit(moment.key, moment.step, numerics.ARMS + position))
+            draws.append(arm.mean + self.decision.sigma * z / math.sqrt(arm.plays))
+        return draws
 
 
 def _posterior_means(arms: Sequence[Arm], means: Sequence[tuple[float, float]]) -> list[float]:
@@ -322,48 +281,31 @@ def _posterior_means(arms: Sequence[Arm], means: Sequence[tuple[float, float]]) 
     return [(a + arm.total) / (a + b + arm.plays) for arm, (a, b) in zip(arms, means, strict=True)]
 
 
-class ByTable(Rule):
-    """The largest index from a table by plays made and pair (plays, reward sum) of the arm.
+class TableRule(Rule):
+    """The largest index from a table; an arm that is added is like the others if these are alike."""
 
-    means: the Beta distribution of each arm's mean by its name, and that of an arm that is added
-    tables: for each such distribution, the indices; between whole reward sums they are interpolated
-    """
-
-    each_once = False
-
-    def __init__(
-        self,
-        horizon: int,
-        means: dict[ArmName, tuple[float, float]],
-        others: tuple[float, float] | None,
-        tables: dict[tuple[float, float], Any],
-    ) -> None:
-        self.horizon = horizon
-        self.means = means
-        self.others = others
-        self.tables = tables
+    def __init__(self, decision: ByTable, arms: Sequence[ArmName]) -> None:
+        self.decision = decision
+        self.rows = dict(zip(arms, decision.row_of, strict=False))
+        self.means = dict(zip(decision.row_of, decision.means, strict=True))
+        self.alike = len(self.means) == 1
 
     def check(self, arms: Sequence[ArmName]) -> None:
         for arm in arms:
-            if self.others is None and arm not in self.means:
+            if not self.alike and arm not in self.rows:
                 raise InputError(
                     f"the arms have means of different distributions, so nothing is known of another "
-                    f"arm, {arm!r}; begin anew with a prior for all arms"
+                    f"arm, {arm!r}; begin again with a prior for all arms"
                 )
-
-    def _mean(self, arm: Arm) -> tuple[float, float]:
-        found = self.means.get(arm.name, self.others)
-        assert found is not None, arm.name  # check() has refused it
-        return found
 
     def indices(self, moment: Moment) -> list[float]:
         made = round(moment.t)
-        means = [self._mean(arm) for arm in moment.arms]
-        if made >= self.horizon:
-            return _posterior_means(moment.arms, means)
+        rows = [self.rows.get(arm.name, 0) for arm in moment.arms]
+        if made >= self.decision.horizon:
+            return _posterior_means(moment.arms, [self.means[row] for row in rows])
         values = []
-        for arm, mean in zip(moment.arms, means, strict=True):
-            table = self.tables[mean]
+        for arm, row in zip(moment.arms, rows, strict=True):
+            table = self.decision.table[row]
             total = min(max(arm.total, 0.0), arm.plays)
             whole = int(total)
             entry = math.comb(made + 2, 3) + math.comb(round(arm.plays) + 1, 2) + whole
@@ -374,16 +316,11 @@ class ByTable(Rule):
         return values
 
 
-class Cuts(Rule):
-    """The Bayes-optimal choice between two arms that pay 0 or 1, from a table (OptimalPolicy.cuts)."""
+class CutsRule(Rule):
+    """The better of two arms that pay 0 or 1, from a table."""
 
-    def __init__(
-        self, horizon: int, means: Sequence[tuple[float, float]], cuts: Any, *, each_once: bool
-    ) -> None:
-        self.horizon = horizon
-        self.means = means
-        self.cuts = cuts
-        self.each_once = each_once
+    def __init__(self, decision: ByCuts) -> None:
+        self.decision = decision
 
     def check(self, arms: Sequence[ArmName]) -> None:
         if len(arms) != 2:
@@ -391,24 +328,24 @@ class Cuts(Rule):
 
     def choose(self, moment: Moment) -> int:
         made = round(moment.t)
-        if made >= self.horizon:
-            return moment.best(_posterior_means(moment.arms, self.means))[0]
+        if made >= self.decision.horizon:
+            return moment.best(_posterior_means(moment.arms, self.decision.means))[0]
         first, second = moment.arms
         entry = math.comb(made + 2, 3) + math.comb(round(first.plays) + 1, 2) + round(first.total)
-        better, equal = self.cuts[entry]
+        better, equal = self.decision.cuts[entry]
         if second.total < better:
             return 0
         if second.total < equal:
-            return noise.below(moment.key, moment.step, noise.TIES, 2)
+            return numerics.below(moment.key, moment.step, numerics.TIES, 2)
         return 1
 
 
 class OwnRule(Rule):
     """A person's own choose(n, r, s, t, h, u), as it is."""
 
-    def __init__(self, name: str, choose: Callable[..., int]) -> None:
+    def __init__(self, name: str, decision: Own) -> None:
         self.name = name
-        self.own = choose
+        self.function = decision.function
 
     def choose(self, moment: Moment) -> int:
         import numpy as np
@@ -416,8 +353,25 @@ class OwnRule(Rule):
         arms = moment.arms
         rows = [[arm.plays, arm.mean, arm.deviation] for arm in arms]
         n, r, s = np.array(rows).T.copy()
-        u = noise.unit(moment.key, moment.step, noise.CHOICES)
-        arm = int(self.own(n, r, s, moment.t, moment.h, u))
+        u = numerics.unit(moment.key, moment.step, numerics.CHOICES)
+        arm = int(self.function(n, r, s, moment.t, moment.h, u))
         if not 0 <= arm < len(arms):
             raise InputError(f"the rule of {self.name} chose arm {arm} of {len(arms)}")
         return arm
+
+
+def make_rule(decision: Decision, name: str, arms: Sequence[ArmName], horizon: int | None) -> Rule:
+    """The rule of a decision, for arms of these names."""
+    if isinstance(decision, Index):
+        tree = decision.bound
+        kl = isinstance(tree, Apply) and tree.operator == "kl_upper"
+        return KlRule(name, decision) if kl else IndexRule(name, decision)
+    if isinstance(decision, ByEpochs):
+        return EpochRule(decision, horizon)
+    if isinstance(decision, ByPosterior):
+        return PosteriorRule(decision)
+    if isinstance(decision, ByTable):
+        return TableRule(decision, arms)
+    if isinstance(decision, ByCuts):
+        return CutsRule(decision)
+    return OwnRule(name, decision)

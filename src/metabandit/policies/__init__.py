@@ -1,40 +1,30 @@
-"""Policies: how an arm is chosen, and how a play begins.
+"""Policies: the catalogue, how play begins, and policies as files.
 
 Importing them takes no NumPy, which a service that plays one may do without; what needs it is
-imported when it is used (`gittins`, `optimum`, the plans for evaluation).
+imported when it is used.
 """
 
-from ..play.players import load_player
 from . import classic, modern  # noqa: F401  (they fill the catalogue)
-from .base import (
-    ByCounts,
-    ChoicePolicy,
-    IndexPolicy,
-    Kernel,
-    KernelPolicy,
-    Plan,
-    Policy,
-    Progress,
-)
-from .catalogue import CATALOGUE, Entry, Parameter, policy, register
+from .base import ChoicePolicy, IndexPolicy, Plan, Policy, Progress, Setting
+from .catalogue import CATALOGUE, DecidedPolicy, Entry, Parameter, policy, register
 from .file import load
+from .solved import OptimalPolicy
 from .start import Start
 
 __all__ = [
     "CATALOGUE",
-    "ByCounts",
     "ChoicePolicy",
+    "DecidedPolicy",
     "Entry",
     "IndexPolicy",
-    "Kernel",
-    "KernelPolicy",
+    "OptimalPolicy",
     "Parameter",
     "Plan",
     "Policy",
     "Progress",
+    "Setting",
     "Start",
     "load",
-    "load_player",
     "policy",
     "register",
 ]

@@ -1,30 +1,25 @@
-"""What a policy is to the evaluators: a plan of how to begin and how to decide."""
+"""What a policy is: how play begins (`Start`), and what it decides by (`Decision`)."""
 
 from __future__ import annotations
 
-import copyreg
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..decisions import ByCuts, ByTable, Decision, Index, Own, check_moment
 from ..errors import InputError
-from ..language import VARIABLES, Tree, bind, latex, names, operators, parse, text, variables
-from ..play.rules import OwnRule, Rule, index_rule
+from ..language import OPERATORS, VARIABLES, Tree, latex, names, operators, parse, text, variables
+from ..rewards import Rewards
 from ..settings import read_number
 from .start import Start
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from ..language.compile import Compiled
-    from ..play import ArmName, Player, Setting
+    from ..decisions import Array
+    from ..play import ArmName, Player
     from ..priors import Prior
-    from ..priors.families import Array
     from .file import Origin
 
 # progress(work done, work in all)
@@ -32,99 +27,111 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class ByCounts:
-    """A choice that depends on the plays and successes of the arms only: what exact evaluation needs.
+class Setting:
+    """What a policy is put to use on.
 
-    One of `program` (an index), `table` (an index by plays made and pair, one row for each different
-    arm, `which` says whose), `cuts` (see kernels.forward.Choice) and `posterior` (Thompson sampling
-    from Beta(a + successes, b + failures)). After m plays any arm is played with probability rate[m],
-    and an arm with fewer than needed[m] plays comes first.
+    rewards: those that can come; `paid_by` says whose they are, for messages
+    horizon: plays in all, and prior: what is known of the arms; live play may know neither
     """
 
-    program: Compiled | None = None
-    rate: Array | None = None
-    needed: Array | None = None
-    table: Array | None = None
-    which: npt.NDArray[np.int64] | None = None
-    cuts: npt.NDArray[np.uint16] | None = None
-    posterior: tuple[float, float] | None = None
+    arms: int
+    rewards: Rewards
+    horizon: int | None = None
+    prior: Prior | None = None
+    paid_by: str = "this player"
 
+    @classmethod
+    def of(cls, prior: Prior, horizon: int) -> Setting:
+        """The setting of an evaluation."""
+        family = prior.family
+        rewards = Rewards(*family.support, binary=family.binary)
+        return cls(prior.arms, rewards, horizon, prior, family.name)
 
-def _no_parameters() -> Array:
-    import numpy as np
-
-    return np.zeros(1)
+    def need_horizon(self, policy: str) -> int:
+        """The horizon, for policies that cannot do without."""
+        if self.horizon is None:
+            raise InputError(f"{policy} must know how many plays there are: give horizon=")
+        return self.horizon
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A policy for one prior and horizon, in terms that a kernel understands.
+    """A policy for one prior and horizon: what engines interpret, and what is sent to workers.
 
-    Either `program` is the index that the machine runs, or `decide` gives the compiled function
-    that names the arm, with its `parameters` and so many rows of `memory`. `by_counts` is the same
-    choice for exact evaluation, or says why there is none.
+    each_once: whether each arm is played once, in order, before the first decision
+    counts: pseudo-observations [plays, reward sum, sum of squares; arm]
     """
 
+    name: str
     each_once: bool
     counts: Array
-    program: Compiled | None = None
-    decide: Callable[[], Any] | None = None
-    parameters: Array = field(default_factory=_no_parameters)
-    memory: int = 0
-    uses_s: bool = False
-    by_counts: ByCounts | str = "it is known as a rule to simulate only"
+    decision: Decision
+
+    @property
+    def pseudo_plays(self) -> float:
+        return float(self.counts[0].sum())
 
     @property
     def size(self) -> int:
         """Bytes of its tables."""
-        tables: list[npt.NDArray[Any]] = [self.parameters]
-        if isinstance(self.by_counts, ByCounts):
-            known = (self.by_counts.table, self.by_counts.cuts)
-            tables += [table for table in known if table is not None]
-        return sum(table.nbytes for table in tables)
+        if isinstance(self.decision, ByTable):
+            return self.decision.table.nbytes
+        return self.decision.cuts.nbytes if isinstance(self.decision, ByCuts) else 0
 
 
 class Policy(ABC):
-    """A strategy for choosing arms; `name` is what tables call it.
+    """A strategy for choosing arms.
 
-    learned: how it was learned, if it comes from a file
-    catalogued: its name in the catalogue and its parameters, if it is no index
+    Attributes
+    ----------
+    name : str
+        What tables call it.
+    learned : Origin or None
+        How it was learned, if it comes from a file.
     """
 
     name: str
     learned: Origin | None = None
-    catalogued: tuple[str, Mapping[str, float]] | None = None
-
-    @abstractmethod
-    def plan(self, prior: Prior, horizon: int) -> Plan:
-        """How the kernels play this policy."""
-
-    def check(self, prior: Prior, horizon: int) -> None:
-        """Refuse a prior or horizon that this policy cannot play; takes no time."""
-        self.plan(prior, horizon)
-
-    def prepare(self, prior: Prior, horizon: int, progress: Progress | None) -> None:
-        """Compute beforehand what `plan` needs, for policies that take their time."""
-        return
-
     # Whether it is for rewards of 0 and 1 only, and whether it needs the prior to be played live.
     binary = False
     reads_prior = False
 
+    @abstractmethod
+    def decision(self, setting: Setting, progress: Progress | None = None) -> Decision:
+        """What the policy decides by in this setting; tables are computed once and kept."""
+
+    def start_for(self, setting: Setting) -> Start:
+        """How play begins; by playing each arm once unless a policy says otherwise."""
+        return Start()
+
+    def check_setting(self, setting: Setting) -> None:
+        """Refuse a setting that this policy cannot play; takes no time."""
+        return
+
     def content(self) -> Any:
         """The policy as a file has it (see policies/file.py), or None if no file can hold it."""
-        from .file import Catalogued
+        return None
 
-        if self.catalogued is None:
-            return None
-        name, parameters = self.catalogued
-        return Catalogued(name=name, parameters=dict(parameters))
+    def check(self, prior: Prior, horizon: int) -> None:
+        """Refuse a prior or horizon that this policy cannot play; takes no time."""
+        self._begin(Setting.of(prior, horizon), prior, horizon)
 
-    def rule(self, setting: Setting) -> Rule:
-        """How the policy chooses in live play."""
-        raise InputError(
-            f"{self.name} can be evaluated but not played live: {type(self).__name__} has no rule()"
-        )
+    def plan(self, prior: Prior, horizon: int, progress: Progress | None = None) -> Plan:
+        """How engines play this policy."""
+        setting = Setting.of(prior, horizon)
+        each_once, counts = self._begin(setting, prior, horizon)
+        return Plan(self.name, each_once, counts, self.decision(setting, progress))
+
+    def _begin(self, setting: Setting, prior: Prior, horizon: int) -> tuple[bool, Array]:
+        self.check_setting(setting)
+        start = self.start_for(setting)
+        if start.each_once and horizon < prior.arms:
+            raise InputError(
+                f"{self.name} plays each of the {prior.arms} arms once before it decides, so the "
+                f"horizon must be at least {prior.arms}, not {horizon}; raise --horizon, or use "
+                f"--start prior-counts where the policy allows it"
+            )
+        return start.each_once, start.counts(prior)
 
     def player(
         self,
@@ -138,17 +145,31 @@ class Policy(ABC):
     ) -> Player:
         """Put the policy to use on these arms.
 
-        arms: their names, or how many there are, which are then called 0, 1, ...
-        seed: for ties and for policies that play at random; one seed, one sequence of choices
-        horizon: plays in all, for policies that read it; a learned policy has its own. Beyond it,
-            every play is taken for the last
-        prior: what is known of the arms, for starts and policies that need it; a learned policy knows.
-            Without it, gittins and optimal take all means for equally likely
-        rewards: `"binary"` for 0 and 1 or a range such as (0, 1); others are refused. By default as the
-            policy was learned, or as the prior says, else (0, 1)
-        journal: a .jsonl file to which each reward is written before it counts. If it is there, the
-            player goes on where it ended
+        Parameters
+        ----------
+        arms : int or iterable of str or int
+            The names of the arms, or how many there are, which are then called 0, 1, ...
+        seed : int
+            For ties and for policies that play at random; one seed, one sequence of choices.
+        horizon : int, optional
+            Plays in all, for policies that read it; a learned policy has its own. Beyond it, every
+            play is taken for the last.
+        prior : str or Prior, optional
+            What is known of the arms, for starts and policies that need it; a learned policy knows.
+            Without it, `gittins` and `optimal` take all means to be equally likely.
+        rewards : "binary" or (low, high), optional
+            The rewards that can come; others are refused. By default as the policy was learned, or
+            as the prior says, else (0, 1).
+        journal : path, optional
+            A .jsonl file to which each reward is written before it counts. If it exists, the player
+            continues where it ended.
 
+        Returns
+        -------
+        Player
+
+        Examples
+        --------
         >>> import metabandit as mb
         >>> player = mb.policy("ucb1:C=0.17").player(arms=["red", "green"], seed=1)
         >>> player.select()
@@ -167,14 +188,6 @@ class Policy(ABC):
             journal=journal,
         )
 
-    def _check_horizon(self, prior: Prior, horizon: int) -> None:
-        if horizon < prior.arms:
-            raise InputError(
-                f"{self.name} plays each of the {prior.arms} arms once before it decides, so the "
-                f"horizon must be at least {prior.arms}, not {horizon}; raise --horizon, or use "
-                f"--start prior-counts where the policy allows it"
-            )
-
     def __str__(self) -> str:
         return self.name
 
@@ -182,11 +195,35 @@ class Policy(ABC):
         return f"<{type(self).__name__} {self.name}>"
 
 
+def _read_tree(given: str | Tree, parameters: Iterable[str]) -> Tree:
+    return parse(given, parameters=tuple(parameters)) if isinstance(given, str) else given
+
+
 class IndexPolicy(Policy):
     """Play the arm whose index is largest, ties at random.
 
-    `expression` is text or a tree; names in it that are no variables are parameters, which get
-    their values from `parameters`.
+    Parameters
+    ----------
+    expression : str or Tree
+        The index. Names in it that are no variables are parameters.
+    parameters : mapping, optional
+        The values of the parameters.
+    start : str or Start, optional
+        How play begins; see `policy`.
+    name : str, optional
+        What tables call it; the expression by default.
+    rate : str or Tree, optional
+        The probability with which any arm is played instead: an expression of t, h, K and parameters.
+    needed : str or Tree, optional
+        Plays that every arm must have before the index counts: an expression of t, h, K and
+        parameters. While an arm has fewer, the arm with the fewest plays is next.
+
+    Examples
+    --------
+    >>> import metabandit as mb
+    >>> mine = mb.IndexPolicy("r", rate="min(1, c/(t + 1))", parameters={"c": 2}, name="mine")
+    >>> round(mb.evaluate(mine, mb.Bernoulli(arms=2), horizon=20, method="exact")[0].mean_regret, 4)
+    1.3486
     """
 
     def __init__(
@@ -196,23 +233,34 @@ class IndexPolicy(Policy):
         parameters: Mapping[str, float] | None = None,
         start: str | Start | None = None,
         name: str | None = None,
+        rate: str | Tree | None = None,
+        needed: str | Tree | None = None,
     ) -> None:
         self.parameters = {
             key: read_number(number, f"the parameter {key}")
             for key, number in (parameters or {}).items()
         }
-        if isinstance(expression, str):
-            expression = parse(expression, parameters=tuple(self.parameters))
-        missing = [item for item in names(expression) if item not in self.parameters]
-        if missing:
-            raise InputError(f"{text(expression)}: the parameter {missing[0]!r} has no value")
+        self.tree = _read_tree(expression, self.parameters)
+        self.rate = None if rate is None else _read_tree(rate, self.parameters)
+        self.needed = None if needed is None else _read_tree(needed, self.parameters)
+        for tree, what in ((self.rate, "the rate"), (self.needed, "needed")):
+            if tree is not None:
+                check_moment(tree, f"{what} of {name or text(self.tree)}")
+        for tree in self.trees:
+            missing = [item for item in names(tree) if item not in self.parameters]
+            if missing:
+                raise InputError(f"{text(tree)}: the parameter {missing[0]!r} has no value")
         for item in self.parameters:
             if item in VARIABLES:
                 raise InputError(f"{item!r} is a variable ({VARIABLES[item]}), not a parameter")
-        self.tree = expression
-        self.start = Start.read(start)
+        self.start = start if isinstance(start, Start) else Start.read(start)
         self.start_given = start is not None
-        self.name = name or text(expression)
+        self.name = name or text(self.tree)
+
+    @property
+    def trees(self) -> list[Tree]:
+        """The index, and rate and needed plays where there are any."""
+        return [tree for tree in (self.tree, self.rate, self.needed) if tree is not None]
 
     def with_parameters(self, values: Mapping[str, float], start: Start) -> IndexPolicy:
         """The same index with other values for its parameters, and its own start."""
@@ -220,14 +268,19 @@ class IndexPolicy(Policy):
         other.parameters = {
             key: read_number(values[key], f"the parameter {key}") for key in self.parameters
         }
-        other.start = start
+        return other.with_start(start)
+
+    def with_start(self, start: str | Start) -> IndexPolicy:
+        """The same index with another start."""
+        other = copy(self)
+        other.start = Start.read(start)
         other.start_given = True
         return other
 
     @property
     def bound(self) -> Tree:
         """The index with the values of the parameters in it."""
-        return bind(self.tree, self.parameters)
+        return self._index.bound
 
     @property
     def formula(self) -> str:
@@ -239,146 +292,60 @@ class IndexPolicy(Policy):
         """The index as LaTeX."""
         return latex(self.bound)
 
+    @property
+    def _index(self) -> Index:
+        return Index(self.tree, self.parameters, self.rate, self.needed)
+
+    def decision(self, setting: Setting, progress: Progress | None = None) -> Decision:
+        return self._index
+
+    def start_for(self, setting: Setting) -> Start:
+        return self.start
+
     def content(self) -> Any:
         from .file import Expression, StartSpec
 
         return Expression(
             expression=text(self.tree),
-            parameters={name: self.parameters[name] for name in names(self.tree)},
+            parameters={item: self.parameters[item] for tree in self.trees for item in names(tree)},
             start=StartSpec.of(self.start),
+            rate=None if self.rate is None else text(self.rate),
+            needed=None if self.needed is None else text(self.needed),
         )
 
-    def _check_rewards(self, low: float, high: float, family: str) -> None:
-        if low >= 0.0 and high <= 1.0:
+    def check_setting(self, setting: Setting) -> None:
+        if setting.horizon is None and any("h" in variables(tree) for tree in self.trees):
+            setting.need_horizon(self.name)
+        if setting.rewards.in_unit_interval:
             return
-        for operator in ("kl_upper", "beta_quantile"):
-            if operator in operators(self.tree):
+        for operator in sorted(operators(self.tree), reverse=True):
+            if OPERATORS[operator].in_unit_interval:
                 raise InputError(
                     f"{self.name} uses {operator}, which is for rewards in [0, 1]; those of "
-                    f"{family} lie between {low:g} and {high:g}"
+                    f"{setting.paid_by} lie between {setting.rewards.low:g} and "
+                    f"{setting.rewards.high:g}"
                 )
-
-    def rule(self, setting: Setting) -> Rule:
-        self._check_rewards(setting.rewards.low, setting.rewards.high, "this player")
-        if "h" in variables(self.tree):
-            setting.need_horizon(self.name)
-        return index_rule(self.name, self.bound, each_once=self.start.each_once)
-
-    def plan(self, prior: Prior, horizon: int) -> Plan:
-        if self.start.each_once:
-            self._check_horizon(prior, horizon)
-        self._check_rewards(*prior.family.support, prior.family.name)
-        from ..language.compile import compile_expression
-
-        program = compile_expression(self.tree).bind(self.parameters)
-        counts = self.start.counts(prior)
-        return Plan(
-            self.start.each_once,
-            counts,
-            program,
-            uses_s=program.uses_s,
-            by_counts=ByCounts(program),
-        )
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """A function of kernels/choices.py by name, what it needs, and the same by counts."""
-
-    name: str
-    parameters: tuple[float, ...] = (0.0,)
-    each_once: bool = True
-    memory: int = 0
-    uses_s: bool = False
-    by_counts: ByCounts | str = "it is known as a rule to simulate only"
-
-
-def decide_by(name: str) -> Callable[[], Any]:
-    """What a plan's `decide` is: gives a function of kernels/choices.py when it is asked for."""
-    return partial(_choice, name)
-
-
-def _choice(name: str) -> Any:
-    from ..kernels import decide
-
-    return getattr(decide, name)()
-
-
-class KernelPolicy(Policy):
-    """A policy with a kernel of its own.
-
-    `settle` picks it for a prior and a horizon, `rule` is the same choice in live play.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        settle: Callable[[Prior, int], Kernel],
-        rule: Callable[[Setting], Rule],
-    ) -> None:
-        self.name = name
-        self._settle = settle
-        self._rule = rule
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Functions that were made for it cannot be pickled: a copy is made from the catalogue.
-        content = self.content()
-        if content is None:
-            return copyreg.__newobj__, (type(self),), self.__dict__  # type: ignore[attr-defined]
-        return type(content).policy, (content, self.name), {"learned": self.learned}
-
-    def rule(self, setting: Setting) -> Rule:
-        return self._rule(setting)
-
-    def plan(self, prior: Prior, horizon: int) -> Plan:
-        import numpy as np
-
-        kernel = self._settle(prior, horizon)
-        if kernel.each_once:
-            self._check_horizon(prior, horizon)
-        return Plan(
-            kernel.each_once,
-            np.zeros((3, prior.arms)),
-            decide=decide_by(kernel.name),
-            parameters=np.array(kernel.parameters, dtype=np.float64),
-            memory=kernel.memory,
-            uses_s=kernel.uses_s,
-            by_counts=kernel.by_counts,
-        )
 
 
 class ChoicePolicy(Policy):
-    """A person's own rule: choose(n, r, s, t, h, u) returns the number of the arm to play.
+    """A rule of your own that is no index; each arm is played once before it is first asked.
 
-    n, r and s are arrays with one entry an arm, t and h are numbers, and u is a uniform random
-    number for rules that need one. The function is compiled with numba, once a process. Each arm
-    is played once before the first call.
+    Parameters
+    ----------
+    name : str
+        What tables call it.
+    choose : callable
+        choose(n, r, s, t, h, u) returns the number of the arm to play: n, r and s are arrays with one
+        entry per arm, t and h are numbers, and u is a uniform random number for rules that need one.
+        numba compiles it, once per process.
     """
 
     def __init__(self, name: str, choose: Callable[..., int]) -> None:
         self.name = name
         self.choose = choose
-        self._compiled: Any = None
 
-    def rule(self, setting: Setting) -> Rule:
+    def check_setting(self, setting: Setting) -> None:
         setting.need_horizon(self.name)
-        return OwnRule(self.name, self.choose)
 
-    def plan(self, prior: Prior, horizon: int) -> Plan:
-        import numpy as np
-
-        self._check_horizon(prior, horizon)
-        return Plan(True, np.zeros((3, prior.arms)), decide=self._decide, uses_s=True)
-
-    def _decide(self) -> Any:
-        from ..kernels.decide import compile_choice
-        from ..priors.families import compiling
-
-        if self._compiled is None:
-            with compiling(f"the rule of the policy {self.name}"):
-                self._compiled = compile_choice(self.choose)
-        return self._compiled
-
-    def __getstate__(self) -> dict[str, Any]:
-        # What was compiled stays in its process.
-        return self.__dict__ | {"_compiled": None}
+    def decision(self, setting: Setting, progress: Progress | None = None) -> Decision:
+        return Own(self.choose)

@@ -6,11 +6,13 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from ..decisions import Decision
 from ..errors import InputError, nearest
-from ..language import VARIABLES, parse
+from ..language import VARIABLES
 from ..settings import check_keys, read_number, read_settings
-from .base import IndexPolicy, Policy
+from .base import IndexPolicy, Policy, Progress, Setting
 from .start import Start
 
 
@@ -47,23 +49,65 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Entry:
-    """A policy of the catalogue.
+    """A policy of the catalogue: one declaration, which every engine interprets.
 
-    `formula` is its index as an expression; a policy with a kernel of its own has `build`
-    instead, and `formula` describes it in words.
+    Parameters
+    ----------
+    name : str
+        What it is called.
+    formula : str
+        The index as an expression, in which the parameters may stand; a description in words if
+        there is `decide`.
+    source : str
+        Where it comes from.
+    parameters : tuple of Parameter
+        The numbers that it takes.
+    rate, needed : str, optional
+        Expressions of t, h, K and the parameters: the probability of a play at random, and the plays
+        that every arm must have first (see `IndexPolicy`).
+    start : Start or callable, optional
+        How play begins, or a function of the setting that says so, for policies that have their own
+        way; by default it is the user's to choose.
+    decide : callable, optional
+        decide(setting, values, progress) returns the Decision of a policy that is no index.
+    check : callable, optional
+        check(setting, name) refuses a setting that the policy cannot play; takes no time.
+    binary, reads_prior : bool
+        Whether it is for rewards of 0 and 1 only, and whether it needs the prior to be played live.
     """
 
     name: str
     formula: str
     source: str
     parameters: tuple[Parameter, ...] = ()
-    build: Callable[[str, Mapping[str, float]], Policy] | None = None
+    rate: str | None = None
+    needed: str | None = None
+    start: Start | Callable[[Setting], Start] | None = None
+    decide: Callable[[Setting, Mapping[str, float], Progress | None], Decision] | None = None
+    check: Callable[[Setting, str], None] | None = None
+    binary: bool = False
+    reads_prior: bool = False
+
+    @property
+    def is_index(self) -> bool:
+        """Whether it is an index, with a rate and needed plays or without."""
+        return self.decide is None
+
+    @property
+    def description(self) -> str:
+        """How it chooses: the index, and what comes before it."""
+        if self.rate == "1":
+            return "any arm, with equal probability"
+        parts = [] if self.needed is None else [f"an arm with fewer than {self.needed} plays"]
+        parts += [] if self.rate is None else [f"any arm with probability {self.rate}"]
+        return ", else ".join([*parts, self.formula])
 
     def make(self, values: Mapping[str, float], start: str | Start | None, name: str) -> Policy:
         """The policy with these parameters; the others have their defaults."""
-        check_keys(
-            values, [parameter.name for parameter in self.parameters], f"the policy {self.name}"
-        )
+        known = [parameter.name for parameter in self.parameters]
+        check_keys(values, known, f"the policy {self.name}")
+        if start is not None and self.start is not None:
+            raise InputError(f"the policy {self.name} has its own start; leave {start} out")
         numbers = {
             parameter.name: parameter.check(
                 read_number(
@@ -74,11 +118,54 @@ class Entry:
             )
             for parameter in self.parameters
         }
-        if self.build is not None:
-            made = self.build(name, numbers)
-            made.catalogued = self.name, numbers
-            return made
-        return IndexPolicy(self.formula, parameters=numbers, start=start, name=name)
+        if self.decide is not None:
+            return DecidedPolicy(self, numbers, name)
+        assert not callable(self.start)
+        made = IndexPolicy(
+            self.formula,
+            parameters=numbers,
+            start=self.start or start,
+            name=name,
+            rate=self.rate,
+            needed=self.needed,
+        )
+        return made
+
+
+class DecidedPolicy(Policy):
+    """A policy of the catalogue that is no index, with its parameters."""
+
+    def __init__(self, entry: Entry, values: Mapping[str, float], name: str) -> None:
+        self.entry = entry
+        self.values = dict(values)
+        self.name = name
+        self.binary = entry.binary
+        self.reads_prior = entry.reads_prior
+        self._known: dict[tuple[Any, ...], Decision] = {}
+
+    def start_for(self, setting: Setting) -> Start:
+        start = self.entry.start
+        return start(setting) if callable(start) else start or Start()
+
+    def check_setting(self, setting: Setting) -> None:
+        if self.entry.check is not None:
+            self.entry.check(setting, self.name)
+
+    def decision(self, setting: Setting, progress: Progress | None = None) -> Decision:
+        assert self.entry.decide is not None
+        key = (str(setting.prior), setting.horizon, setting.arms, setting.rewards)
+        if key not in self._known:
+            self._known[key] = self.entry.decide(setting, self.values, progress)
+        return self._known[key]
+
+    def content(self) -> Any:
+        from .file import Catalogued
+
+        return Catalogued(name=self.entry.name, parameters=dict(self.values))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Tables are large, and can be computed again.
+        return self.__dict__ | {"_known": {}}
 
 
 CATALOGUE: dict[str, Entry] = {}
@@ -95,8 +182,8 @@ def register(entry: Entry) -> Entry:
         parameter.check(parameter.default, entry.name)
     if entry.name in CATALOGUE or entry.name in VARIABLES:
         raise InputError(f"the policy name {entry.name!r} is taken")
-    if entry.build is None:
-        parse(entry.formula, parameters=tuple(parameter.name for parameter in entry.parameters))
+    if entry.is_index:
+        entry.make({}, None, entry.name)
     CATALOGUE[entry.name] = entry
     return entry
 
@@ -114,12 +201,7 @@ def policy(description: str | Path | Policy, *, start: str | Start | None = None
     catalogue policy can set its own: `ucb1:C=0.17,start=prior-counts`.
     """
     if isinstance(description, IndexPolicy) and start is not None and not description.start_given:
-        return IndexPolicy(
-            description.tree,
-            parameters=description.parameters,
-            start=start,
-            name=description.name,
-        )
+        return description.with_start(start)
     if isinstance(description, Policy):
         return description
     if isinstance(description, Path):
@@ -136,10 +218,9 @@ def policy(description: str | Path | Policy, *, start: str | Start | None = None
         name, settings = read_settings(given, "policy")
         chosen: str | Start | None = settings.pop("start", None)
         entry = CATALOGUE[name]
-        if chosen is not None and entry.build is not None:
-            raise InputError(f"the policy {name} is no index policy and has its own start")
         numbers = {key: read_number(value, f"{key} of {name}") for key, value in settings.items()}
-        return entry.make(numbers, chosen or start, given)
+        # A start for all policies is for those that have none of their own.
+        return entry.make(numbers, chosen or (start if entry.start is None else None), given)
     match = re.match(r"[A-Za-z_]\w*", head)
     if _NAME.fullmatch(head) and match is not None and match.group() not in VARIABLES:
         raise InputError(f"unknown policy {head!r}; {nearest(head, CATALOGUE)}")

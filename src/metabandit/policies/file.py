@@ -11,26 +11,26 @@ from ..data import read_data, write_data
 from ..errors import InputError
 from ..files import check_new, read_text, written
 from ..language import HIGHEST_DEGREE, names, parse
-from ..play import Rewards
-from ..play.player import FORMAT as PLAYER_FORMAT
+from ..rewards import Rewards
 from ..settings import check_horizon
 from .base import IndexPolicy, Policy
 from .catalogue import CATALOGUE
 from .power import FIRST_VALUES, feature, power_tree, powers, weight_names
-from .start import EACH_ONCE, PRIOR_COUNTS, Start
+from .start import EACH_ONCE, FREE, PRIOR_COUNTS, Start
 
 if TYPE_CHECKING:
     from ..priors import Prior
 
 FORMAT: Literal["metabandit policy"] = "metabandit policy"
+PLAYER_FORMAT = "metabandit player"
 VERSION: Literal[1] = 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class StartSpec:
-    """How the policy begins; the pseudo-observations are for all arms, or one number an arm."""
+    """How the policy begins; the pseudo-observations are for all arms, or one number per arm."""
 
-    kind: Literal["each-once", "prior-counts"]
+    kind: Literal["each-once", "prior-counts", "free"]
     plays: float | tuple[float, ...] | None = None
     sum: float | tuple[float, ...] | None = None
     squares: float | tuple[float, ...] | None = None
@@ -38,13 +38,14 @@ class StartSpec:
     def __post_init__(self) -> None:
         if self.kind == PRIOR_COUNTS and None in (self.plays, self.sum, self.squares):
             raise ValueError("the start prior-counts needs plays, sum and squares")
-        if self.kind == EACH_ONCE and not self.plays is self.sum is self.squares is None:
-            raise ValueError("the start each-once has no pseudo-observations")
+        if self.kind != PRIOR_COUNTS and not self.plays is self.sum is self.squares is None:
+            raise ValueError(f"the start {self.kind} has no pseudo-observations")
 
     @classmethod
     def of(cls, start: Start) -> StartSpec:
+        kinds: dict[str, Any] = {kind: kind for kind in (EACH_ONCE, PRIOR_COUNTS, FREE)}
         return cls(
-            kind=PRIOR_COUNTS if start.kind == PRIOR_COUNTS else EACH_ONCE,
+            kind=kinds[start.kind],
             plays=start.plays,
             sum=start.reward_sum,
             squares=start.square_sum,
@@ -56,21 +57,29 @@ class StartSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class Expression:
-    """An index as text, with values for its parameters."""
+    """An index as text, with values for its parameters; rate and needed plays as IndexPolicy has."""
 
     kind: Literal["expression"] = "expression"
     expression: str
     parameters: dict[str, float]
     start: StartSpec
+    rate: str | None = None
+    needed: str | None = None
 
     def __post_init__(self) -> None:
-        wanted = names(parse(self.expression, parameters=None))
+        texts = [text for text in (self.expression, self.rate, self.needed) if text is not None]
+        wanted = [item for text in texts for item in names(parse(text, parameters=None))]
         if set(wanted) != set(self.parameters):
             raise ValueError(f"the parameters of {self.expression} are {', '.join(wanted)}")
 
     def policy(self, name: str) -> Policy:
         return IndexPolicy(
-            self.expression, parameters=self.parameters, start=self.start.start(), name=name
+            self.expression,
+            parameters=self.parameters,
+            start=self.start.start(),
+            name=name,
+            rate=self.rate,
+            needed=self.needed,
         )
 
 
@@ -154,8 +163,8 @@ class Solved:
     file: str | None = None
 
     def policy(self, name: str) -> Policy:
-        from ..bayes.optimum import OptimalPolicy
         from ..priors import Bernoulli
+        from .solved import OptimalPolicy
 
         if self.file is not None and Path(self.file).exists():
             found = OptimalPolicy.load(self.file)
@@ -263,7 +272,7 @@ def load(path: str | Path) -> Policy:
     `.json` files are of `learn` and `search`, `.npz` files of `optimal`. See `Policy.player`.
     """
     if str(path).endswith(".npz"):
-        from ..bayes.optimum import OptimalPolicy
+        from .solved import OptimalPolicy
 
         return OptimalPolicy.load(path)
     file = read_file(path)

@@ -1,16 +1,14 @@
-"""The baselines that a reader of today expects, and the references."""
+"""The baselines that a reader of today expects, and the references that are solved for a prior."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-from ..play import Setting, rules
-from .base import ByCounts, Kernel, KernelPolicy, Policy
+from ..decisions import ByPosterior, Decision
+from . import solved
+from .base import Progress, Setting
 from .catalogue import Entry, Parameter, register
-
-if TYPE_CHECKING:
-    from ..priors import Prior
+from .start import FREE, Start
 
 register(
     Entry(
@@ -30,20 +28,15 @@ register(
 )
 
 
-def _thompson(name: str, values: Mapping[str, float]) -> KernelPolicy:
-    def settle(prior: Prior, horizon: int) -> Kernel:
-        if prior.family.in_unit_interval:
-            posterior = values["a"], values["b"]
-            by_counts = ByCounts(posterior=posterior)
-            return Kernel("thompson_beta", posterior, each_once=False, by_counts=by_counts)
-        return Kernel("thompson_gaussian", (values["sigma"],))
+def _thompson(setting: Setting, values: Mapping[str, float], progress: Progress | None) -> Decision:
+    if setting.rewards.in_unit_interval:
+        return ByPosterior(beta=(values["a"], values["b"]))
+    return ByPosterior(sigma=values["sigma"])
 
-    def rule(setting: Setting) -> rules.Rule:
-        if setting.rewards.in_unit_interval:
-            return rules.ThompsonBeta(values["a"], values["b"])
-        return rules.ThompsonGaussian(values["sigma"])
 
-    return KernelPolicy(name, settle, rule)
+def _thompson_start(setting: Setting) -> Start:
+    """A Gaussian posterior has no variance before the first play."""
+    return Start(FREE) if setting.rewards.in_unit_interval else Start()
 
 
 register(
@@ -57,38 +50,30 @@ register(
             Parameter("b", 1.0, above=0.0, below=1e6),
             Parameter("sigma", 1.0, above=0.0),
         ),
-        build=_thompson,
+        start=_thompson_start,
+        decide=_thompson,
     )
 )
-
-
-def _gittins(name: str, values: Mapping[str, float]) -> Policy:
-    from ..bayes.gittins import Gittins
-
-    return Gittins(name)
-
-
 register(
     Entry(
         "gittins",
-        "the price a play at which the arm is just worth going on with (a reference, no bound)",
+        "the per-play price at which continuing with the arm just breaks even (a reference, no bound)",
         "Gittins 1979; finite horizon: Nino-Mora 2011",
-        build=_gittins,
+        start=Start(FREE),
+        decide=solved.gittins,
+        check=solved.check_gittins,
+        reads_prior=True,
     )
 )
-
-
-def _optimal(name: str, values: Mapping[str, float]) -> Policy:
-    from ..bayes.optimum import OptimalForPrior
-
-    return OptimalForPrior(name)
-
-
 register(
     Entry(
         "optimal",
         "what backward induction says for this prior and horizon; two arms",
         "Bellman 1956",
-        build=_optimal,
+        start=Start(FREE),
+        decide=solved.optimal_for_prior,
+        check=solved.check_optimal,
+        binary=True,
+        reads_prior=True,
     )
 )

@@ -12,11 +12,12 @@ if TYPE_CHECKING:
     from ..priors import Prior
     from ..priors.families import Array
 
-# A number for all arms, or one an arm.
+# A number for all arms, or one per arm.
 Numbers = float | tuple[float, ...]
 
 EACH_ONCE: Literal["each-once"] = "each-once"
 PRIOR_COUNTS: Literal["prior-counts"] = "prior-counts"
+FREE: Literal["free"] = "free"
 _KEYS = ("plays", "sum", "squares")
 
 
@@ -31,7 +32,7 @@ class Start:
     `each-once` plays every arm once, in order. `prior-counts` gives every arm pseudo-observations
     instead, so that its index is defined before it was ever played: those of the prior, or else
     the given numbers of plays, sum of their rewards and sum of their squared rewards, for all arms
-    or one number an arm.
+    or one number per arm. `free` begins with nothing, for policies that need nothing to decide.
     """
 
     kind: str = EACH_ONCE
@@ -40,13 +41,13 @@ class Start:
     square_sum: Numbers | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in (EACH_ONCE, PRIOR_COUNTS):
+        if self.kind not in (EACH_ONCE, PRIOR_COUNTS, FREE):
             hint = nearest(self.kind, (EACH_ONCE, PRIOR_COUNTS))
             raise InputError(f"unknown start {self.kind!r}; {hint}")
         values = (self.plays, self.reward_sum, self.square_sum)
         given = {value for value in values if value is not None}
-        if self.kind == EACH_ONCE and given:
-            raise InputError("the start each-once has no parameters; prior-counts has")
+        if self.kind != PRIOR_COUNTS and given:
+            raise InputError(f"the start {self.kind} has no parameters; prior-counts has")
         if (self.plays is None) != (self.reward_sum is None) or (
             self.plays is None and self.square_sum is not None
         ):
@@ -68,6 +69,11 @@ class Start:
         if isinstance(text, Start):
             return text
         name, settings = read_settings(text, "start")
+        if name == FREE:
+            raise InputError(
+                "the start free is for policies that decide without any play, which have it by "
+                "themselves; use each-once or prior-counts"
+            )
         check_keys(settings, _KEYS, f"the start {name}")
         numbers: dict[str, Numbers] = {}
         for key, value in settings.items():
@@ -80,10 +86,10 @@ class Start:
         return self.kind == EACH_ONCE
 
     def counts(self, prior: Prior) -> Array:
-        """The pseudo-observations: rows plays, reward sum, sum of squares; one column an arm."""
+        """The pseudo-observations: rows plays, reward sum, sum of squares; one column per arm."""
         import numpy as np
 
-        if self.each_once:
+        if self.kind != PRIOR_COUNTS:
             return np.zeros((3, prior.arms))
         if self.plays is None or self.reward_sum is None:
             given = prior.counts()
@@ -133,7 +139,7 @@ class Start:
 
     def resolve(self, prior: Prior) -> Start:
         """The same start with its pseudo-observations written out, so that it needs no prior."""
-        if self.each_once:
+        if self.kind != PRIOR_COUNTS:
             return self
         rows = []
         for row in self.counts(prior).tolist():

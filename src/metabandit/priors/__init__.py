@@ -1,18 +1,10 @@
-"""What is known of the problems in advance: reward families, priors over problems, past problems."""
+"""What is known of the problems in advance: reward families, and priors over problems."""
 
-from .families import BERNOULLI, BETA, GAUSSIAN, Array, Family, compiling, truncated_gaussian_family
-from .kinds import (
-    PRIOR_KEYS,
-    PRIORS,
-    Bernoulli,
-    BetaRewards,
-    Gaussian,
-    Prior,
-    Table,
-    TruncatedGaussian,
-    check_prior,
-    prior,
-)
+from .base import Prior, check_prior
+from .families import BERNOULLI, BETA, GAUSSIAN, Family
+from .parametric import Bernoulli, BetaRewards, Gaussian, TruncatedGaussian
+from .reading import PRIOR_KEYS, PRIORS, prior
+from .table import Table
 
 __all__ = [
     "BERNOULLI",
@@ -20,7 +12,6 @@ __all__ = [
     "GAUSSIAN",
     "PRIORS",
     "PRIOR_KEYS",
-    "Array",
     "Bernoulli",
     "BetaRewards",
     "Family",
@@ -29,7 +20,5 @@ __all__ = [
     "Table",
     "TruncatedGaussian",
     "check_prior",
-    "compiling",
     "prior",
-    "truncated_gaussian_family",
 ]

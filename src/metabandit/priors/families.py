@@ -6,43 +6,42 @@ To add one, make a `Family` from its quantile function and its mean; docs/extend
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import InputError
+from ..errors import compiling
 
 Array = npt.NDArray[np.float64]
-
-
-@contextmanager
-def compiling(what: str) -> Iterator[None]:
-    """Turn numba's error about a person's own function into one that names the function."""
-    from numba.core.errors import NumbaError
-
-    try:
-        yield
-    except NumbaError as error:
-        raise InputError(
-            f"{what} cannot be compiled; numba supports numbers, arrays, math and numpy "
-            f"functions, loops and conditions. It says:\n{error}"
-        ) from None
 
 
 @dataclass(frozen=True)
 class Family:
     """A kind of reward distribution.
 
-    name: what messages call it
-    parameters: the names of an arm's parameters
-    quantile: quantile(u, first, second, ...) for one uniform number u in (0, 1), with one or two
-        parameters; with more, quantile(u, parameters). It is compiled with numba, once a process
-    mean: the expected reward, from an array whose last axis holds the parameters
-    support: the smallest and the largest reward
+    Parameters
+    ----------
+    name : str
+        What messages call it.
+    parameters : tuple of str
+        The names of an arm's parameters.
+    quantile : callable
+        quantile(u, first, second, ...) for one uniform number u in (0, 1), with one or two parameters;
+        with more, quantile(u, parameters). It is compiled with numba, once per process.
+    mean : callable
+        The expected reward, from an array whose last axis holds the parameters.
+    support : tuple of float
+        The smallest and the largest reward.
+
+    Examples
+    --------
+    >>> import metabandit as mb
+    >>> uniform = mb.Family("uniform", ("top",), lambda u, top: u * top, lambda p: p[..., 0] / 2)
+    >>> uniform.in_unit_interval
+    True
     """
 
     name: str
@@ -92,6 +91,12 @@ def _first(parameters: Array) -> Array:
 
 def _beta_mean(parameters: Array) -> Array:
     return parameters[..., 0] / (parameters[..., 0] + parameters[..., 1])
+
+
+def beta_parameters(means: Array, concentration: float) -> Array:
+    """The parameters of Beta rewards with these means and a + b = concentration."""
+    means = np.clip(means, 1e-6, 1.0 - 1e-6)
+    return np.stack([means * concentration, (1.0 - means) * concentration], axis=-1)
 
 
 def _normal_density(z: Array) -> Array:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from math import floor, log10
 from typing import Any
 
 from ..tables import alignment
@@ -13,9 +14,9 @@ from ..tables import alignment
 class Cell:
     """A cell of a table.
 
-    value: what it is sorted by, if not by its text; None is last
-    mark: how it stands out: good, noise, known, off
-    note: what is to be said about it
+    value: what it is sorted by, if not by its text; None comes last
+    mark: how it stands out: good, known, off
+    note: a remark on it
     """
 
     text: str
@@ -24,21 +25,27 @@ class Cell:
     note: str = ""
 
 
+Cells = tuple[Cell, ...]
+# Of pictures, in the order in which text prefers them.
+FORMATS = ("svg", "png", "pdf")
+
+
 @dataclass(frozen=True)
-class Table:
-    """A table; `align` has a letter a column, l for text and r for numbers, the last for all further ones."""
+class ReportTable:
+    """A table; `align` has one letter per column, l for text and r for numbers, the last for all that follow."""
 
     id: str
     title: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[Cells, ...]
     align: str = "lr"
     caption: str = ""
     folded: bool = False
 
-    def side(self, column: int) -> str:
-        """How a column is set: l or r."""
-        return alignment(self.align, len(self.columns))[column]
+    @property
+    def sides(self) -> str:
+        """How each column is set: l or r."""
+        return alignment(self.align, len(self.columns))
 
 
 @dataclass(frozen=True)
@@ -59,7 +66,7 @@ class Section:
     id: str
     title: str
     paragraphs: tuple[str, ...] = ()
-    tables: tuple[Table, ...] = ()
+    tables: tuple[ReportTable, ...] = ()
     figures: tuple[Figure, ...] = ()
 
 
@@ -68,37 +75,54 @@ class Report:
     """A report: what it is about in a line or two, its facts, its sections."""
 
     title: str
-    summary: tuple[str, ...]
+    summary: tuple[str, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
-    sections: tuple[Section, ...] = field(default=())
+    sections: tuple[Section, ...] = ()
 
-    def tables(self) -> list[Table]:
+    def tables(self) -> list[ReportTable]:
         return [table for section in self.sections for table in section.tables]
 
     def figures(self) -> list[Figure]:
         return [figure for section in self.sections for figure in section.figures]
 
 
-def number(value: float | None, digits: int = 4, **more: Any) -> Cell:
-    """A number as a cell: at least so many significant digits; nothing if there is none."""
-    if value is None:
-        return Cell("", None, **more)
-    return Cell(significant(value, digits), value, **more)
+def row(*values: Cell | str | int | None) -> Cells:
+    """A row of a table: cells as they are, texts, counts, or nothing."""
+    return tuple(
+        value if isinstance(value, Cell)
+        else Cell("") if value is None
+        else Cell(value) if isinstance(value, str)
+        else Cell(f"{value:,}", value)
+        for value in values
+    )  # fmt: skip
 
 
 def significant(value: float, digits: int) -> str:
     """A number with so many significant digits, never with an exponent."""
     if value == 0.0:
         return "0"
-    from math import floor, log10
-
-    decimals = max(0, digits - 1 - floor(log10(abs(value))))
-    return f"{value:.{decimals}f}"
+    return f"{value:.{max(0, digits - 1 - floor(log10(abs(value))))}f}"
 
 
-def percent(share: float | None, decimals: int = 1, *, sign: bool = True, **more: Any) -> Cell:
-    """A share as a percentage."""
-    if share is None:
+def number(
+    value: float | None, digits: int = 4, *, half: float | None = None, sign: str = "", **more: Any
+) -> Cell:
+    """A number with so many significant digits, half its interval if it has one, and a sign."""
+    if value is None:
         return Cell("", None, **more)
+    return Cell(f"{significant(value, digits)}{_noise(half)} {sign}".rstrip(), value, **more)
+
+
+def percent(
+    share: float | None, decimals: int = 1, *, half: float | None = None, sign: bool = True
+) -> Cell:
+    """A share as a percentage, and half its interval if it has one."""
+    if share is None:
+        return Cell("")
     rounded = round(100.0 * share, decimals) + 0.0  # no minus before a zero
-    return Cell(f"{rounded:{'+' if sign else ''}.{decimals}f} %", share, **more)
+    noise = _noise(None if half is None else 100.0 * half)
+    return Cell(f"{rounded:{'+' if sign else ''}.{decimals}f}{noise} %", share)
+
+
+def _noise(half: float | None) -> str:
+    return "" if half is None else f" ± {significant(half, 2)}"

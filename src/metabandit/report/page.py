@@ -28,15 +28,14 @@ def _inline(figure: Figure) -> Markup:
     return Markup(opened) + described + Markup(rest)
 
 
-def page(report: Report, progress: Callable[[int, int], None] | None = None) -> str:
-    """The report as HTML; progress is called with the pictures drawn and their number."""
+def as_page(report: Report, progress: Callable[[int, int], None] | None = None) -> str:
+    """The report as HTML; `progress` is called with how many pictures are drawn, and how many there are."""
     figures = report.figures()
-    drawn = []
+    pictures = {}
     for figure in figures:
-        drawn.append(_inline(figure))
+        pictures[figure.id] = _inline(figure)
         if progress is not None:
-            progress(len(drawn), len(figures))
-    pictures = {figure.id: picture for figure, picture in zip(figures, drawn, strict=True)}
+            progress(len(pictures), len(figures))
     environment = Environment(
         loader=PackageLoader("metabandit.report", "."),
         autoescape=select_autoescape(),

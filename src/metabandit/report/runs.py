@@ -10,22 +10,36 @@ from typing import Any
 from ..data import read_data
 from ..engine.results import NORMAL_95
 from ..errors import InputError
-from ..language import length, parse
-from ..policies import IndexPolicy, policy
 from ..policies.file import PolicyFile
 from ..priors import Bernoulli
 from ..priors import prior as read_prior
-from ..studies.maes2012.paper import table1
-from .content import Cell, Figure, Report, Section, Table, number, percent, significant
-from .drawing import Dots, Formula, Line, curves, dots, lengths
+from .content import Cell, Figure, Report, ReportTable, Section, number, percent, row
+from .drawing import Line, curves, dots, lengths
 from .maps import policy_maps
+from .registry import published_formulas
 
+SOURCES = (
+    "a report is made from what `evaluate`, `learn` or `search` printed with --json, or from the "
+    "records of `reproduce`"
+)
 # Lines that one picture can hold.
 _MOST_LINES = 8
+_OBJECTIVES = {
+    "regret": "mean regret",
+    "worst": "largest regret of a problem",
+    "simple": "simple regret",
+}
+# What a table says of how a policy was learned.
+_ORIGIN = (
+    "space", "prior", "arms", "horizon", "objective", "protocol", "optimizer", "seed", "stopped",
+    "generations", "evaluations",
+)  # fmt: skip
+
+Run = Mapping[str, Any]
 
 
-def run_report(value: Mapping[str, Any], prefix: str) -> Report:
-    """The report of a run, as its command printed it; `prefix` begins the names of its parts."""
+def run_report(value: Run, prefix: str) -> Report:
+    """The report of a run, as its command printed it; the ids of its parts begin with `prefix`."""
     if "results" in value:
         parts = [
             (f"{item['horizon']} plays", run_report(item, f"{prefix}-{place}"))
@@ -37,16 +51,13 @@ def run_report(value: Mapping[str, Any], prefix: str) -> Report:
             "this is the policy that was found, not the run; give what `learn` or `search` printed with --json"
         )
     if "ranking" in value:
-        return Report("Search for formulas", (), (), tuple(_search(value, prefix)))
+        return Report("Search for formulas", sections=tuple(_search(value, prefix)))
     if "learned" in value:
         title = f"Learning {value['learned']['space']}"
-        return Report(title, (), (), tuple(_learn(value, prefix)))
+        return Report(title, sections=tuple(_learning(value, prefix)))
     if "policies" not in value:
-        raise InputError(
-            "this is no result of a run; a report is made from what `evaluate`, `learn` or `search` print "
-            "with --json, or from the records of `reproduce`"
-        )
-    return Report("Evaluation", (), (), tuple(_evaluation(value, prefix)))
+        raise InputError(f"this is no result of a run; {SOURCES}")
+    return Report("Evaluation", sections=tuple(_evaluation(value, prefix)))
 
 
 def join(reports: Sequence[tuple[str, Report]]) -> Report:
@@ -58,59 +69,59 @@ def join(reports: Sequence[tuple[str, Report]]) -> Report:
         for name, report in reports
         for section in report.sections
     ]
-    return Report(f"{len(reports)} runs", (), (), tuple(sections))
+    return Report(f"{len(reports)} runs", sections=tuple(sections))
 
 
-def _about(value: Mapping[str, Any]) -> str:
+def _evaluation(value: Run | None, prefix: str) -> list[Section]:
+    if not value:
+        return []
+    title = f"Regret after {value['horizon']} plays"
+    tables, figures = (_policies(value, prefix),), tuple(_evaluation_figures(value, prefix))
+    return [Section(f"{prefix}-evaluation", title, (), tables, figures)]
+
+
+def _half(item: Run, method: str) -> float | None:
+    """Half the 95 % interval of a regret; None if it has no noise."""
+    error = item["standard_error"]
+    return None if method == "exact" or error is None else NORMAL_95 * error
+
+
+def _policies(value: Run, prefix: str) -> ReportTable:
+    """The policies of an evaluation, best first."""
+    method, floor = value["method"], value["floor"]
     how = "exact"
-    if value["method"] != "exact":
+    if method != "exact":
         runs = f", {value['runs']} of each problem" if value["runs"] > 1 else ""
         how = f"{value['episodes']:,} episodes{runs}, seed {value['seed']}"
-    return f"{value['arms']} arms, {value['prior']}, {value['horizon']} plays; {how}"
-
-
-def comparison_table(value: Mapping[str, Any], prefix: str) -> Table:
-    """The policies of an evaluation, best first."""
     rows = []
-    simulated = value["method"] != "exact"
-    floor = value["floor"]
     for item in sorted(value["policies"], key=lambda item: item["mean_regret"]):
-        error = item["standard_error"]
-        text = significant(item["mean_regret"], 4 if simulated else 6)
-        if simulated and error is not None:
-            text += f" ± {significant(NORMAL_95 * error, 2)}"
-        row = [Cell(item["policy"]), Cell(text, item["mean_regret"])]
+        half = _half(item, method)
+        above = []
         if floor is not None:
-            row.append(_above(item, floor, simulated=simulated))
-        row.append(number(item["simple_regret"], 3))
-        row.append(Cell(" / ".join(f"{plays:.1f}" for plays in item["plays"][:4])))
-        rows.append(tuple(row))
-    columns = ["policy", "regret"]
-    if floor is not None:
-        columns.append("above the floor")
+            share = None if half is None else half / floor["regret"]
+            above = [percent(item["above_floor"], 2, half=share)]
         rows.append(
-            (Cell("Bayes-optimal"), number(floor["regret"], 6), Cell(""), Cell(""), Cell(""))
+            row(
+                item["policy"],
+                number(item["mean_regret"], 6 if method == "exact" else 4, half=half),
+                *above,
+                number(item["simple_regret"], 3),
+                " / ".join(f"{plays:.1f}" for plays in item["plays"][:4]),
+            )
         )
-    return Table(
-        f"{prefix}-policies",
-        "Regret of each policy",
-        (*columns, "simple regret", "plays of each arm"),
-        tuple(rows),
-        caption=f"{_about(value)}. Less is better.",
+    columns = ["policy", "regret", "simple regret", "plays of each arm"]
+    if floor is not None:
+        columns.insert(2, "above the floor")
+        rows.append(row("Bayes-optimal", number(floor["regret"], 6), "", "", ""))
+    about = f"{value['arms']} arms, {value['prior']}, {value['horizon']} plays; {how}"
+    caption = f"{about}. Less is better."
+    return ReportTable(
+        f"{prefix}-policies", "Regret of each policy", tuple(columns), tuple(rows), caption=caption
     )
 
 
-def _above(item: Mapping[str, Any], floor: Mapping[str, Any], *, simulated: bool) -> Cell:
-    """How far above the floor, with its noise if it has any."""
-    above, error = item["above_floor"], item["standard_error"]
-    if above is None or not simulated or error is None:
-        return percent(above, 2)
-    half = 100.0 * NORMAL_95 * error / floor["regret"]
-    return Cell(f"{100.0 * above:+.2f} ± {significant(half, 2)} %", above)
-
-
-def _comparison_figures(value: Mapping[str, Any], prefix: str) -> list[Figure]:
-    horizon = value["horizon"]
+def _evaluation_figures(value: Run, prefix: str) -> list[Figure]:
+    horizon, exact = value["horizon"], value["method"] == "exact"
     ranked = sorted(value["policies"], key=lambda item: -item["mean_regret"])
     lines = [
         Line(
@@ -122,75 +133,60 @@ def _comparison_figures(value: Mapping[str, Any], prefix: str) -> list[Figure]:
         for item in ranked
     ]
     figures = []
-    some = f", the best {_MOST_LINES} of {len(lines)} policies" if len(lines) > _MOST_LINES else ""
     if lines and len(lines[0].x) > 1:
+        shown = lines[-_MOST_LINES:]
+        some = f", the best {len(shown)} of {len(lines)} policies" if shown != lines else ""
         figures.append(
             Figure(
                 f"{prefix}-curves",
                 "Regret over plays",
-                f"Mean regret after so many of {horizon} plays{some}"
-                + ("; bands are 95 % intervals." if value["method"] != "exact" else ", exact."),
-                partial(curves, lines[-_MOST_LINES:], x="plays", y="regret", log_x=horizon > 50),
+                f"Mean regret over {horizon} plays{some}"
+                + (", exact." if exact else "; bands are 95 % intervals."),
+                partial(curves, shown, x="plays", y="regret", axis="log" if horizon > 50 else ""),
             )
         )
     if value["floor"] is not None:
         rows = [
-            Dots(item["policy"], "", [100.0 * item["above_floor"]])
+            (item["policy"], "", [100.0 * item["above_floor"]])
             for item in reversed(ranked)
             if item["above_floor"] is not None
         ]
+        x = "above the floor (logarithmic)"
         figures.append(
             Figure(
                 f"{prefix}-floor",
                 "Regret above the Bayes-optimal floor",
-                "How much more regret each policy has than the best there can be. Marks at 0.01 % stand for this or less."
-                + ("" if value["method"] == "exact" else " Simulated: the table has the noise."),
-                partial(dots, rows, [f"T = {horizon}"], x="above the floor (logarithmic)", least=0.01),
+                "How much more regret each policy has than the best possible one. Marks at 0.01 % mean "
+                "0.01 % or less." + ("" if exact else " Simulated: the table has the noise."),
+                partial(dots, rows, [f"T = {horizon}"], x=x, least=0.01),
             )
-        )  # fmt: skip
+        )
     return figures
 
 
-def _evaluation(value: Mapping[str, Any], prefix: str) -> list[Section]:
-    return [
-        Section(
-            f"{prefix}-evaluation",
-            f"Regret after {value['horizon']} plays",
-            (),
-            (comparison_table(value, prefix),),
-            tuple(_comparison_figures(value, prefix)),
-        )
-    ]
-
-
-def _maps(value: Mapping[str, Any], prefix: str) -> list[Section]:
+def _maps(value: Run, prefix: str) -> list[Section]:
     """What the policy of a file does, beside UCB1-Tuned and the optimum; two Bernoulli arms."""
-    file = read_data(
-        PolicyFile,
-        {item.name: value[item.name] for item in fields(PolicyFile) if item.name in value},
-    )
+    content = {item.name: value[item.name] for item in fields(PolicyFile) if item.name in value}
+    file = read_data(PolicyFile, content)
     origin = file.learned
     assert origin is not None
     try:
         known = read_prior(origin.prior, arms=origin.arms)
     except InputError:  # a person's own prior, or a file that is not here
         return []
-    made, rival = file.policy.policy("learned"), policy("ucb1-tuned")
     if type(known) is not Bernoulli or known.arms != 2 or origin.horizon < 4:
         return []
-    if not isinstance(made, IndexPolicy) or not isinstance(rival, IndexPolicy):
+    made = file.policy.policy("learned")
+    figures = policy_maps("learned", made, known, origin.horizon, prefix=prefix)
+    if not figures:
         return []
-    figures = policy_maps(
-        {"learned": made, "UCB1-Tuned": rival}, origin.horizon, known, prefix=prefix
-    )
-    return [Section(f"{prefix}-maps", "What the policy does", (), (), figures)]
+    return [Section(f"{prefix}-maps", "What the policy does", figures=figures)]
 
 
-def _origin(value: Mapping[str, Any], prefix: str) -> Table:
+def _origin(value: Run, prefix: str) -> ReportTable:
     """How a policy was learned, and its numbers."""
-    learned = value["learned"]
-    rows = [(key, learned[key]) for key in ("space", "prior", "arms", "horizon", "objective", "protocol", "optimizer", "seed", "stopped", "generations", "evaluations")]  # fmt: skip
-    content = value["policy"]
+    learned, content = value["learned"], value["policy"]
+    rows = [(key, str(learned[key])) for key in _ORIGIN]
     if "expression" in content:
         rows.append(("policy", content["expression"]))
     numbers = content.get("weights", content.get("parameters", {}))
@@ -199,132 +195,108 @@ def _origin(value: Mapping[str, Any], prefix: str) -> Table:
     if value.get("objective") is not None:
         rows.append((f"{_objective(learned)} (fresh problems)", f"{value['objective']:.6g}"))
     rows.append(("seconds", f"{value['seconds']:.1f}"))
-    cells = tuple((Cell(str(name)), Cell(str(content))) for name, content in rows)
-    return Table(
-        f"{prefix}-origin", "The policy, and how it was found", ("what", "value"), cells, align="l", folded=True
-    )  # fmt: skip
+    title, cells = "The policy, and how it was found", tuple(row(*item) for item in rows)
+    return ReportTable(f"{prefix}-origin", title, ("what", "value"), cells, align="l", folded=True)
 
 
-def _objective(learned: Mapping[str, Any]) -> str:
+def _objective(learned: Run) -> str:
     """What the numbers of a search are; less of it is better."""
-    if learned["objective"] == "wins":
+    name: str = learned["objective"]
+    if name == "wins":
         return f"share of problems not won against {learned['reference']}"
-    words = {
-        "regret": "mean regret",
-        "worst": "largest regret of a problem",
-        "simple": "simple regret",
-    }
-    return words.get(learned["objective"], f"{learned['objective']} of regret")
+    return _OBJECTIVES.get(name, f"{name} of regret")
 
 
-def _learn(value: Mapping[str, Any], prefix: str) -> list[Section]:
-    sections = []
-    if value.get("comparison"):
-        sections += _evaluation(value["comparison"], prefix)
-    trace = value.get("trace", [])
-    horizon = value["learned"]["horizon"]
-    last = [item for item in trace if item["horizon"] == horizon and item["best"] is not None]
-    figures = []
-    if len(last) > 1:
-        x = [item["generation"] + 1 for item in last]
-        lines = [
-            Line("best candidate of the generation", x, [item["best"] for item in last]),
-            Line(
-                "middle candidate",
-                x,
-                [float("nan") if item["median"] is None else item["median"] for item in last],
-            ),
-        ]
-        floor = value["learned"].get("floor")
-        regret = value["learned"]["objective"] == "regret"
-        what = _objective(value["learned"])
-        worst = sorted(item["best"] for item in last)[len(last) * 9 // 10]
-        figures.append(
-            Figure(
-                f"{prefix}-learning",
-                "Learning",
-                f"{what[0].upper()}{what[1:]}, generation by generation; less is better.",
-                partial(curves, lines, x="generation", y=what,
-                        levels={"floor": floor} if floor and regret else {},
-                        top=1.5 * worst if worst > 0 else None, whole=True),
-            )
-        )  # fmt: skip
-    sections.append(
-        Section(f"{prefix}-way", "Learning", (), (_origin(value, prefix),), tuple(figures))
-    )
-    return sections + _maps(value, prefix)
+def _learning(value: Run, prefix: str) -> list[Section]:
+    figure, table = _learning_figure(value, prefix), _origin(value, prefix)
+    figures = () if figure is None else (figure,)
+    return [
+        *_evaluation(value.get("comparison"), prefix),
+        Section(f"{prefix}-way", "Learning", tables=(table,), figures=figures),
+        *_maps(value, prefix),
+    ]
 
 
-def _search(value: Mapping[str, Any], prefix: str) -> list[Section]:
+def _learning_figure(value: Run, prefix: str) -> Figure | None:
+    """The objective, generation by generation, at the horizon that was asked for."""
     learned = value["learned"]
-    horizon = learned["horizon"]
-    floor = learned.get("floor")
+    last = [
+        item
+        for item in value.get("trace", [])
+        if item["horizon"] == learned["horizon"] and item["best"] is not None
+    ]
+    if len(last) < 2:
+        return None
+    x = [item["generation"] + 1 for item in last]
+    best = [item["best"] for item in last]
+    middle = [float("nan") if item["median"] is None else item["median"] for item in last]
+    lines = [Line("best candidate of the generation", x, best), Line("middle candidate", x, middle)]
+    what, floor = _objective(learned), learned.get("floor")
+    levels = {"floor": floor} if floor and learned["objective"] == "regret" else {}
+    worst = sorted(best)[len(best) * 9 // 10]
+    top = 1.5 * worst if worst > 0 else None
+    return Figure(
+        f"{prefix}-learning",
+        "Learning",
+        f"{what[0].upper()}{what[1:]}, generation by generation; less is better.",
+        partial(curves, lines, x="generation", y=what, axis="whole", levels=levels, top=top),
+    )
+
+
+def _search(value: Run, prefix: str) -> list[Section]:
+    figures = (length_figure(value, prefix),)
+    return [
+        Section(f"{prefix}-formulas", "Formulas", (), (_ranking(value, prefix),), figures),
+        *_evaluation(value.get("comparison"), prefix),
+        *_maps(value, prefix),
+    ]
+
+
+def _problems(learned: Run) -> str:
+    return f"{learned['arms']} arms, {learned['prior']}, {learned['horizon']} plays"
+
+
+def _ranking(value: Run, prefix: str) -> ReportTable:
+    """The best formulas of a search, best first."""
+    floor = value["learned"].get("floor")
     rows = []
     for place, item in enumerate(value["ranking"], 1):
-        error = (
-            ""
-            if item["method"] == "exact"
-            else f" ± {significant(NORMAL_95 * item['standard_error'], 2)}"
+        half = _half(item, item["method"])
+        rows.append(
+            row(
+                item["formula"],
+                Cell(str(place), place),
+                Cell(str(item["length"]), item["length"]),
+                number(item["regret"], 6 if half is None else 4, half=half),
+                percent(item["regret"] / floor - 1.0 if floor else None, 2),
+                item["class_size"],
+            )
         )
-        row = [
-            Cell(item["formula"]),
-            Cell(str(place), place),
-            Cell(str(item["length"]), item["length"]),
-        ]
-        row.append(
-            Cell(f"{significant(item['regret'], 6 if not error else 4)}{error}", item["regret"])
-        )
-        row.append(percent(None if not floor else item["regret"] / floor - 1.0, 2))
-        row.append(Cell(f"{item['class_size']:,}", item["class_size"]))
-        rows.append(tuple(row))  # fmt: skip
-    table = Table(
+    return ReportTable(
         f"{prefix}-ranking",
         f"The best formulas of {value['classes']:,} classes",
         ("formula", "place", "length", "regret", "above the floor", "formulas that rank alike"),
         tuple(rows),
-        caption=f"{learned['arms']} arms, {learned['prior']}, {horizon} plays; strategy {value['strategy']}.",
+        caption=f"{_problems(value['learned'])}; strategy {value['strategy']}.",
     )
-    sections = [Section(f"{prefix}-formulas", "Formulas", (), (table,), (_lengths(value, prefix),))]
-    if value.get("comparison"):
-        sections += _evaluation(value["comparison"], prefix)
-    return sections + _maps(value, prefix)
 
 
-def _lengths(value: Mapping[str, Any], prefix: str) -> Figure:
+def length_figure(value: Run, prefix: str = "run") -> Figure:
+    """The picture of a search: regret against length."""
     learned = value["learned"]
-    horizon = learned["horizon"]
-    refined = next((item["refined"] for item in value["ranking"] if item["refined"]), None)
-    classics = value["comparison"]["policies"][1:] if value.get("comparison") else []
+    rivals = value["comparison"]["policies"][1:] if value.get("comparison") else []
     return Figure(
         f"{prefix}-lengths",
         "Length against regret",
         "The best formula of each length; every symbol counts as one.",
         partial(
             lengths,
-            [Formula(item["formula"], item["length"], item["regret"]) for item in value["best_of_length"]],
-            paper=_papers(learned),
-            paper_label="found in the paper (regret as it reports)",
-            levels={item["policy"]: item["mean_regret"] for item in classics},
-            refined=None if refined is None else Formula(refined["expression"], 0, refined["regret"]),
+            value["best_of_length"],
+            published=published_formulas(learned),
+            levels={item["policy"]: item["mean_regret"] for item in rivals},
+            refined=next((item["refined"] for item in value["ranking"] if item["refined"]), None),
             floor=learned.get("floor"),
-            horizon=horizon,
-            title=f"{learned['arms']} arms, {learned['prior']}, {horizon} plays",
+            horizon=learned["horizon"],
+            title=_problems(learned),
         ),
-    )  # fmt: skip
-
-
-def _papers(learned: Mapping[str, Any]) -> list[Formula]:
-    """The paper's formulas for these problems, with the regret that it reports."""
-    if learned["arms"] != 2 or learned["prior"] != str(Bernoulli(arms=2)):
-        return []
-    horizon = learned["horizon"]
-    return [
-        Formula(row.parameters, length(parse(row.parameters)), row.regret["bernoulli", horizon])
-        for row in table1()
-        if row.category == "learned symbolic" and row.training == horizon
-    ]
-
-
-def length_figure(found: Mapping[str, Any]) -> Figure:
-    """The picture of a search: regret against length."""
-    return _lengths(found, "run")
+    )

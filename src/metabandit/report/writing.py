@@ -5,18 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from ..tables import alignment
-from .content import Report, Table
+from .content import Report, ReportTable
 
 _LATEX = {
+    **{letter: rf"\{letter}" for letter in "&%$#_{}"},
+    **{letter: f"${letter}$" for letter in "<>|"},
     "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "±": r"$\pm$",
@@ -25,9 +19,6 @@ _LATEX = {
     "≤": r"$\le$",
     "≈": r"$\approx$",
     "×": r"$\times$",
-    "<": r"$<$",
-    ">": r"$>$",
-    "|": r"$|$",
 }
 
 
@@ -39,48 +30,46 @@ def _escape_markdown(text: str) -> str:
     return re.sub(r"([|*_<])", r"\\\1", text).replace("\n", " ")
 
 
-def markdown(table: Table) -> str:
+def markdown(table: ReportTable) -> str:
     """The table as Markdown."""
     lines = [
-        "| " + " | ".join(_escape_markdown(title) for title in table.columns) + " |",
-        "| "
-        + " | ".join(
-            "---" if side == "l" else "---:" for side in alignment(table.align, len(table.columns))
-        )
-        + " |",
+        [_escape_markdown(title) for title in table.columns],
+        ["---" if side == "l" else "---:" for side in table.sides],
+        *([_escape_markdown(cell.text) for cell in row] for row in table.rows),
     ]
-    for row in table.rows:
-        lines.append("| " + " | ".join(_escape_markdown(cell.text) for cell in row) + " |")
-    return "\n".join(lines) + "\n"
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
-def latex(table: Table) -> str:
+def latex(table: ReportTable) -> str:
     """The table as LaTeX (booktabs)."""
-    columns = alignment(table.align, len(table.columns))
     caption = f"{table.title}. {table.caption}" if table.caption else table.title
+    head, *rows = (
+        " & ".join(map(_escape_latex, cells)) + r" \\"
+        for cells in (table.columns, *([cell.text for cell in row] for row in table.rows))
+    )
     lines = [
         r"\begin{table}",
         rf"\caption{{{_escape_latex(caption)}}}",
         rf"\label{{table:{table.id}}}",
-        rf"\begin{{tabular}}{{{columns}}}",
+        rf"\begin{{tabular}}{{{table.sides}}}",
         r"\toprule",
-        " & ".join(_escape_latex(title) for title in table.columns) + r" \\",
+        head,
         r"\midrule",
+        *rows,
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
     ]
-    for row in table.rows:
-        lines.append(" & ".join(_escape_latex(cell.text) for cell in row) + r" \\")
-    lines += [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
     return "\n".join(lines) + "\n"
 
 
 def as_markdown(report: Report, pictures: Mapping[str, str] | None = None) -> str:
-    """The whole report as Markdown; `pictures` says where those of the figures are that have one."""
+    """The whole report as Markdown; `pictures` says where the picture of each figure is, if it has one."""
     links = pictures or {}
     say = _escape_markdown
     parts = [f"# {say(report.title)}\n", *(f"{say(text)}\n" for text in report.summary)]
     if report.facts:
-        facts = [f"- {say(name)}: {say(value)}" for name, value in report.facts]
-        parts.append("\n".join(facts) + "\n")
+        parts.append("".join(f"- {say(name)}: {say(value)}\n" for name, value in report.facts))
     for section in report.sections:
         drawn = [figure for figure in section.figures if figure.id in links]
         if not drawn and not section.tables and not section.paragraphs:

@@ -1,1 +1,8 @@
-"""Published experiments, each a package that uses metabandit as any other study would."""
+"""Published experiments, each a package that uses metabandit as any other study would.
+
+A study registers here what it adds to reports (`metabandit.report.registry`).
+"""
+
+from ..report import register_study
+
+register_study("metabandit reproduction", "metabandit.studies.maes2012.report")

@@ -2,9 +2,9 @@
 
 from .base import Strategy
 from .exact import Exact
-from .halving import CORES, SPEED, Halving
+from .halving import Halving
 from .ucb1_tuned import Ucb1Tuned
 
 STRATEGIES: dict[str, type[Strategy]] = {item.name: item for item in (Exact, Halving, Ucb1Tuned)}
 
-__all__ = ["CORES", "SPEED", "STRATEGIES", "Exact", "Halving", "Strategy", "Ucb1Tuned"]
+__all__ = ["STRATEGIES", "Exact", "Halving", "Strategy", "Ucb1Tuned"]

@@ -8,10 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ...engine.batch import Batch
-from ...engine.objectives import Objective
-from ...engine.task import Aim
-from ...policies import Policy
+from ...engine.programs import ManyPrograms
+from ...engine.task import Task, stream
 
 Ints = npt.NDArray[np.int64]
 
@@ -27,27 +25,18 @@ class Strategy(ABC):
 
     name: ClassVar[str]
 
-    def __init__(
-        self,
-        batch: Batch,
-        lengths: Ints,
-        objective: Objective,
-        reference: Policy | None,
-        *,
-        top: int,
-        seed: int,
-    ) -> None:
-        self.batch = batch
+    def __init__(self, task: Task, programs: ManyPrograms, lengths: Ints, *, top: int) -> None:
+        self.task = task
+        self.objective = task.objective
+        self.programs = programs
         self.lengths = lengths
-        self.objective = objective
-        self.reference = reference
-        self.top = min(top, batch.count)
-        self.seed = seed
+        self.top = min(top, programs.count)
+        self.seed = stream(task.seed, 1)
         self.now_share = 0.0
         self.now_seconds = 0.0
 
     @staticmethod
-    def obstacle(aim: Aim) -> str | None:
+    def obstacle(task: Task) -> str | None:
         """Why it cannot be used, or None."""
         return None
 

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ...engine import exact
-from ...engine.batch import Batch
+from ...engine import costs
+from ...engine.programs import ManyPrograms
 from ...engine.states import LONG
-from ...engine.task import Aim
+from ...engine.task import Task
 from ...priors import Bernoulli
 from ...priors.families import Array
 from .base import OF_EACH_LENGTH, Ints, Strategy
-from .halving import CORES
 
 # At most so many classes are looked at for each that is wanted: many may play alike.
 _MOST_ALIKE = 100
@@ -33,39 +32,40 @@ class Exact(Strategy):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        horizon = self.batch.horizon
+        horizon = self.programs.horizon
         self.first = horizon if horizon <= 20 else max(12, horizon // 5)
         self.now_done = 0
-        self.now_first = np.full(self.batch.count, np.inf)
-        self.now_value = np.full(self.batch.count, np.inf)
+        self.now_first = np.full(self.programs.count, np.inf)
+        self.now_value = np.full(self.programs.count, np.inf)
 
     @staticmethod
-    def obstacle(aim: Aim) -> str | None:
+    def obstacle(task: Task) -> str | None:
         """Why it cannot be used, or None."""
-        if aim.objective.name != "regret":
-            return f"the strategy exact is for the objective regret, not {aim.objective.name}"
-        if type(aim.prior) is not Bernoulli or aim.prior.arms != 2:
+        if task.objective.name != "regret":
+            return f"the strategy exact is for the objective regret, not {task.objective.name}"
+        if type(task.prior) is not Bernoulli or task.prior.arms != 2:
             return (
-                f"the strategy exact is for two Bernoulli arms, not for {aim.prior.arms} arms of "
-                f"{aim.prior}"
+                f"the strategy exact is for two Bernoulli arms, not for {task.prior.arms} arms of "
+                f"{task.prior}"
             )
-        if aim.horizon > LONG:
-            return f"the strategy exact is for up to {LONG} plays, not {aim.horizon}"
+        if task.horizon > LONG:
+            return f"the strategy exact is for up to {LONG} plays, not {task.horizon}"
         return None
 
     @staticmethod
-    def seconds(batch: Batch) -> float:
+    def seconds(programs: ManyPrograms) -> float:
         """About how long it takes."""
-        all_of_them = batch.count * exact.cost(batch.prior, max(12, batch.horizon // 5))
-        return (all_of_them + 3000 * exact.cost(batch.prior, batch.horizon)) / CORES
+        prior, horizon = programs.prior, programs.horizon
+        some = programs.count * costs.exact_seconds(prior, max(12, horizon // 5))
+        return (some + 3000 * costs.exact_seconds(prior, horizon)) / costs.CORES
 
     def step(self) -> float:
-        count = self.batch.count
+        count = self.programs.count
         if self.now_done < count:
             which = np.arange(self.now_done, min(self.now_done + self._SCREENED, count))
-            self.now_first[which], _, _ = self.batch.evaluate(which, points=[self.first])
+            self.now_first[which], _, _ = self.programs.exact_regret(which, points=[self.first])
             self.now_done = int(which[-1]) + 1
-            if self.now_done == count and self.first == self.batch.horizon:
+            if self.now_done == count and self.first == self.programs.horizon:
                 self.now_value[:] = self.now_first
                 self.now_done = 2 * count
             return 0.3 * self.now_done / count if self.now_done < 2 * count else 1.0
@@ -78,11 +78,11 @@ class Exact(Strategy):
         if not len(which):
             self.now_done = 2 * count
             return 1.0
-        horizon = self.batch.horizon
+        horizon = self.programs.horizon
         steps = max(1, round(math.log(horizon / self.first) / math.log(1.25)))
         points = np.unique(np.geomspace(self.first, horizon, steps + 1).round().astype(int))
-        regret, reached, _ = self.batch.evaluate(
-            which, points=points.tolist(), limits=limits[self.lengths[which]]
+        regret, reached, _ = self.programs.exact_regret(
+            which, limits[self.lengths[which]], points=points.tolist()
         )
         self.now_value[which] = np.where(reached == horizon, regret, np.inf)
         self.now_done = count + begin + int(np.flatnonzero(rest == which[-1])[0]) + 1
@@ -118,7 +118,7 @@ class Exact(Strategy):
 
     @property
     def doing(self) -> str:
-        count = self.batch.count
+        count = self.programs.count
         if self.now_done < count:
             return f"exact for {self.first} plays: {self.now_done:,} of {count:,} classes"
-        return f"exact for {self.batch.horizon} plays: best {np.min(self.now_value):.5g}"
+        return f"exact for {self.programs.horizon} plays: best {np.min(self.now_value):.5g}"

@@ -8,19 +8,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...engine.batch import Batch
+from ...engine import costs
+from ...engine.programs import ManyPrograms
 from ...interrupts import interrupts_later
 from ...priors.families import Array
 from .base import Ints, Strategy
 
-# To plan with: plays times arms that a core simulates in a second, and cores. What is planned must not
-# depend on the machine, or the result would.
-SPEED = 2e8
-CORES = 2
-
 
 class Halving(Strategy):
-    """Rounds in which all that are left play the same new problems with the same luck.
+    """Rounds in which all that are left play the same new problems with the same rewards.
 
     After each round the worse half goes, by the mean over all problems so far, and the number of problems
     doubles: every round takes about the same time. Of classes with the same regret on all of many
@@ -36,15 +32,15 @@ class Halving(Strategy):
         super().__init__(*arguments, **options)
         self.first = episodes
         self.runs = 1 if self.objective.mean else 20
-        self.episodes = self.batch.simulation(runs=self.runs, seed=self.seed)
-        self.now_left = np.arange(self.batch.count)
+        self.episodes: dict[str, Any] = {"runs": self.runs, "seed": self.seed}
+        self.now_left = np.arange(self.programs.count)
         self.now_round = 0
         self.now_problems = 0
         # Sums for means; every single regret where the objective needs it.
-        self.now_sums = np.zeros(self.batch.count)
-        self.now_regret = np.zeros((self.batch.count, 0), np.float32)
+        self.now_sums = np.zeros(self.programs.count)
+        self.now_regret = np.zeros((self.programs.count, 0), np.float32)
         self.last = max(2 * self.top, 16)
-        self.rounds = self._rounds(self.batch.count, self.last, self.first)
+        self.rounds = self._rounds(self.programs.count, self.last, self.first)
 
     @classmethod
     def _rounds(cls, count: int, last: int, episodes: int) -> int:
@@ -53,11 +49,12 @@ class Halving(Strategy):
         return max(down, math.ceil(math.log2(20 * cls._MANY / episodes)))
 
     @classmethod
-    def seconds(cls, batch: Batch, episodes: int, top: int) -> float:
+    def seconds(cls, programs: ManyPrograms, episodes: int, top: int) -> float:
         """About how long it takes."""
-        rounds = cls._rounds(batch.count, 2 * top, episodes)
-        work = rounds * batch.count * episodes * batch.horizon * batch.prior.arms
-        return work / SPEED / CORES
+        rounds = cls._rounds(programs.count, 2 * top, episodes)
+        played = rounds * programs.count * episodes
+        seconds = costs.simulation_seconds(programs.prior, programs.horizon, played)
+        return seconds / costs.CORES
 
     def step(self) -> float:
         new = max(1, (self.first << self.now_round) // self.runs)
@@ -65,10 +62,12 @@ class Halving(Strategy):
         left, sums, regret = self.now_left, self.now_sums, self.now_regret
         if self.objective.mean:
             simple = self.objective.simple
-            sums = sums + self.episodes.moments(left, first, last, simple=simple)[0]
+            sums = (
+                sums + self.programs.moments(left, first, last, simple=simple, **self.episodes)[0]
+            )
             values = sums / last
         else:
-            played = self.episodes.play(left, first, last)
+            played = self.programs.regret(left, first, last, **self.episodes)
             regret = np.concatenate([regret, played.astype(np.float32)], axis=1)
             values = self._values(regret, last)
         order = np.lexsort((left, values))
@@ -91,8 +90,10 @@ class Halving(Strategy):
 
     def _values(self, regret: npt.NDArray[np.float32], problems: int) -> Array:
         reference = None
-        if self.reference is not None:
-            reference = self.episodes.play_other(self.reference, problems)
+        if self.task.reference is not None:
+            reference = self.programs.regret_of_other(
+                self.task.reference, problems, **self.episodes
+            )
         return self.objective.value(regret.astype(np.float64), reference)
 
     def found(self) -> Ints:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...engine.task import Aim
+from ...engine.task import Task
 from ...errors import InputError
 from .base import Ints, Strategy
 
@@ -25,22 +25,24 @@ class Ucb1Tuned(Strategy):
     _SIZES = (16, 64, 256)
 
     @staticmethod
-    def obstacle(aim: Aim) -> str | None:
+    def obstacle(task: Task) -> str | None:
         """Why it cannot be used, or None."""
-        if aim.objective.name != "regret":
-            return f"the strategy ucb1-tuned is for the objective regret, not {aim.objective.name}"
+        if task.objective.name != "regret":
+            return f"the strategy ucb1-tuned is for the objective regret, not {task.objective.name}"
         return None
 
     def __init__(self, *arguments: Any, pulls: int = 10_000_000, **options: Any) -> None:
+        from ...kernels import ucb1_tuned
+
         super().__init__(*arguments, **options)
-        if pulls < self.batch.count:
+        self.kernel = ucb1_tuned
+        if pulls < self.programs.count:
             raise InputError(
-                f"{pulls:,} pulls are too few: each of the {self.batch.count:,} classes is pulled once "
+                f"{pulls:,} pulls are too few: each of the {self.programs.count:,} classes is pulled once "
                 f"before the first choice; raise --pulls"
             )
         self.pulls = pulls
-        self.episodes = self.batch.simulation(runs=1, seed=self.seed)
-        count = self.batch.count
+        count = self.programs.count
         self.now_pulled = 0
         self.now_count = np.zeros(count, np.int64)
         self.now_total = np.zeros(count)
@@ -53,8 +55,8 @@ class Ucb1Tuned(Strategy):
 
     def _forget(self) -> None:
         """Nothing is ready: what comes next is played when it is needed."""
-        count = self.batch.count
-        self.table = self.batch.kernel.Pulls(
+        count = self.programs.count
+        self.table = self.kernel.Pulls(
             self.now_count,
             self.now_total,
             self.now_squares,
@@ -70,8 +72,8 @@ class Ucb1Tuned(Strategy):
         for position, episodes in enumerate(self._SIZES):
             group = which[size == position]
             if len(group):
-                regret = self.episodes.play_each(
-                    group, self.now_count[group], episodes, self.TRAINING
+                regret = self.programs.next_regrets(
+                    group, self.now_count[group], episodes, training=self.TRAINING, seed=self.seed
                 )
                 # A class that cannot be played is pulled once and never again.
                 self.table.buffer[group, :episodes] = -np.minimum(regret, 1e9)
@@ -79,7 +81,7 @@ class Ucb1Tuned(Strategy):
                 self.table.taken[group] = 0
 
     def step(self) -> float:
-        count = self.batch.count
+        count = self.programs.count
         if not self.now_pulled:
             self._prepare(np.arange(count))
             first = self.table.buffer[:, 0].astype(np.float64)
@@ -97,7 +99,7 @@ class Ucb1Tuned(Strategy):
         """Some pulls. At any time one of the `most` best at the outset was not pulled yet, and its index
         has only grown; so only classes that can come up to the least of these can be pulled.
         """
-        kernel, count = self.batch.kernel, self.batch.count
+        kernel, count = self.kernel, self.programs.count
         index, later = np.empty(count), np.empty(count)
         kernel.upper_bounds(self.table, self.now_pulled, index)
         kernel.upper_bounds(self.table, self.now_pulled + most, later)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...errors import InputError
 from ...priors.families import Array
-from .base import Optimizer, Task, check_count, register_optimizer, without_infinities
+from .base import Optimizer, check_count, register_optimizer, without_infinities
 
 # A search stands still if its best value has improved by less than this share in many generations.
 _STILL = 1e-6
@@ -35,16 +35,16 @@ class Cma(Optimizer):
         "adapt": 0.0,
     }
 
-    def __init__(self, task: Task, settings: Mapping[str, float]) -> None:
-        super().__init__(task, settings)
+    def begin(self) -> None:
         size, deviation, adapt = (self.chosen[key] for key in ("population", "deviation", "adapt"))
-        self.population = 4 + math.floor(3 * math.log(len(task.center)))
+        self.population = 4 + math.floor(3 * math.log(len(self.initial)))
         if size is not None:
             self.population = check_count(size, "population of cma", 4)
-        self.begin = task.deviation if deviation is None else deviation
-        if not 0.0 < self.begin <= 1e6:
+        if deviation is not None:
+            self.deviation = deviation
+        if not 0.0 < self.deviation <= 1e6:
             raise InputError(
-                f"deviation of cma must be greater than 0 and at most 1e6, not {self.begin:g}"
+                f"deviation of cma must be greater than 0 and at most 1e6, not {self.deviation:g}"
             )
         self.adapt = bool(check_count(adapt or 0.0, "adapt of cma", 0, 1))
         self.starts = 0
@@ -54,9 +54,9 @@ class Cma(Optimizer):
         from cmaes import CMA  # takes a second to load
 
         self.search = CMA(
-            mean=self.task.center.copy(),
-            sigma=self.begin,
-            seed=(self.task.seed + self.starts) % 2**32,
+            mean=self.initial.copy(),
+            sigma=self.deviation,
+            seed=(self.seed + self.starts) % 2**32,
             population_size=min(self.population * 2**self.starts, _LARGEST),
             lr_adapt=self.adapt,
         )
@@ -76,9 +76,9 @@ class Cma(Optimizer):
 
     @property
     def _stands_still(self) -> bool:
-        if self.task.noisy:
+        if self.noisy:
             return False
-        patience = 20 + math.ceil(30 * len(self.task.center) / self.search.population_size)
+        patience = 20 + math.ceil(30 * len(self.initial) / self.search.population_size)
         # Not the package's own rule: it takes an index that grows, which changes nothing, for failure.
         if np.abs(self.center).max() > _FAR:
             return True

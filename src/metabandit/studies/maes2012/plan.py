@@ -1,64 +1,14 @@
-"""The experiments as data: every policy that is tested, and every piece of work."""
+"""The experiments as data: the policies that are tested, and every step of the work with its settings."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from .paper import FAMILIES, HORIZONS, PRIORS, Row, table1
-from .scales import Scale
+from .paper import HORIZONS, PRIORS, Row, table1
 
 PARTS = ("table1", "table2", "classes", "curves", "times", "all")
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A policy that is tested: a row of our tables.
-
-    group: untuned, tuned, numerical, symbolic (the paper's); today, ours
-    text: the policy as it is written down, or None if `source`, a piece, finds it
-    place: which one of what the piece found
-    paper: the row of Table 1 that it belongs to
-    """
-
-    id: str
-    group: str
-    label: str
-    training: int | None = None
-    text: str | None = None
-    source: str | None = None
-    place: int | None = None
-    paper: Row | None = None
-
-    @property
-    def policy(self) -> dict[str, Any]:
-        """How a piece's settings name it."""
-        if self.text is not None:
-            return {"text": self.text}
-        if self.place is None:
-            return {"of": self.source}
-        return {"of": self.source, "place": self.place}
-
-
-@dataclass(frozen=True)
-class Piece:
-    """A piece of work, with an id and everything that its result depends on.
-
-    needs: the pieces whose results it uses
-    parts: the parts of the reproduction that show it
-    weight: about how many seconds it takes on two cores, to tell how far a run is
-    """
-
-    id: str
-    kind: str
-    settings: Mapping[str, Any]
-    parts: frozenset[str]
-    needs: tuple[str, ...] = ()
-    weight: float = field(default=1.0, compare=False)
-
-
-TUNED = ("UCB1", "UCB2", "UCB-V", "KL-UCB", "eps_n-greedy")
 TODAY = {
     "Thompson sampling": "thompson",
     "Bayes-UCB": "bayes-ucb",
@@ -73,153 +23,216 @@ GROUPS = {
     "learned numerical": "numerical",
     "learned symbolic": "symbolic",
 }
+# Plays per second on two cores, by the space that is learned.
+_SPEEDS = {
+    "ucb1": 450e6,
+    "ucb2": 200e6,
+    "ucb-v": 300e6,
+    "kl-ucb": 65e6,
+    "eps_n-greedy": 370e6,
+    "power-1": 450e6,
+    "power-2": 300e6,
+}
+_CANDIDATES = {"power-1": 128, "power-2": 648}
+# How many times longer a play of these policies takes.
+_SLOW = {"kl-ucb": 6.0, "kl-ucb+": 6.0, "thompson": 10.0, "ucb1-normal": 10.0}
 
 
-def candidates() -> tuple[Candidate, ...]:
+@dataclass(frozen=True)
+class Scale:
+    """The budgets of a reproduction; the paper's by default.
+
+    generations, protocol: of the EDA
+    length, pulls: of the search for formulas
+    problems, runs: of a test
+    effort: of our own learners
+    screening: problems on which classes are compared with the generic policies, round by round
+    patient: whether to do what takes minutes: exact values and Gittins indices for T = 1000
+    """
+
+    generations: int = 100
+    protocol: str = "paper"
+    length: int = 7
+    pulls: int = 10_000_000
+    problems: int = 10_000
+    runs: int = 100
+    effort: float = 1.0
+    screening: tuple[int, ...] = (128, 1024, 8192, 65_536)
+    patient: bool = True
+
+
+SCALES = {
+    "quick": Scale(
+        generations=8,
+        protocol="paper:problems=100,runs=10",
+        length=5,
+        pulls=100_000,
+        problems=1000,
+        runs=10,
+        effort=0.02,
+        screening=(256, 4096),
+        patient=False,
+    ),
+    "paper": Scale(),
+}
+
+
+@dataclass(frozen=True)
+class StudiedPolicy:
+    """A policy that is tested: a row of our tables.
+
+    id: where it is from (printed, found, today, ours), and which it is
+    group: untuned, tuned, numerical, symbolic (the paper's); today, ours
+    text: the policy as it is written down, or None if `source`, a step, finds it
+    place: which one of those that the step found
+    paper: its row of Table 1
+    """
+
+    id: str
+    group: str
+    label: str
+    training: int | None = None
+    text: str | None = None
+    source: str | None = None
+    place: int | None = None
+    paper: Row | None = None
+
+    @property
+    def origin(self) -> str:
+        """Where it is from: printed, found, today or ours."""
+        return self.id.partition("/")[0]
+
+    @property
+    def policy(self) -> dict[str, Any]:
+        """How the settings of a step name it."""
+        if self.text is not None:
+            return {"text": self.text}
+        place = {} if self.place is None else {"place": self.place}
+        return {"of": self.source, **place}
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The steps that find it."""
+        return () if self.source is None else (self.source,)
+
+
+def studied_policies() -> tuple[StudiedPolicy, ...]:
     """Every policy that is tested: the paper's as printed, those found here, today's and ours."""
     printed, found = [], []
     for row in table1():
-        group = GROUPS[row.category]
+        group, name = GROUPS[row.category], row.policy.lower()
+        about: dict[str, Any] = {
+            "group": group, "label": row.policy, "training": row.training, "paper": row
+        }  # fmt: skip
         if row.text is not None:
-            known = Candidate(
-                f"printed/{row.text}", group, row.policy, row.training, text=row.text, paper=row
-            )
-            printed.append(known)
-        if row.training is None:
-            continue
-        place = None
-        if group == "symbolic":
-            source = f"search/paper/{row.training}"
-            place = int(row.policy[-1]) - 1
-        else:
-            source = f"learn/{row.policy.lower()}/{row.training}"
-        found.append(
-            Candidate(
-                f"found/{row.policy.lower()}/{row.training}",
-                group,
-                row.policy,
-                row.training,
-                source=source,
-                place=place,
-                paper=row,
-            )
-        )
-    today = [Candidate(f"today/{text}", "today", label, text=text) for label, text in TODAY.items()]
+            printed.append(StudiedPolicy(f"printed/{row.text}", text=row.text, **about))
+        if row.training is not None:
+            symbolic = group == "symbolic"
+            about["source"] = f"{'search/paper' if symbolic else f'learn/{name}'}/{row.training}"
+            about["place"] = int(row.policy[-1]) - 1 if symbolic else None
+            found.append(StudiedPolicy(f"found/{name}/{row.training}", **about))
+    today = [StudiedPolicy(f"today/{text}", "today", label, text=text) for label, text in TODAY.items()]  # fmt: skip
     ours = [
-        Candidate(f"ours/{name}/{horizon}", "ours", label, horizon, source=f"{kind}/ours/{horizon}")
+        StudiedPolicy(f"ours/{name}/{horizon}", "ours", label, horizon, source=f"{kind}/ours/{horizon}")
         for name, label, kind in (("power-1", "ours, Power-1", "learn"), ("formula", "ours, formula", "search"))
         for horizon in HORIZONS
     ]  # fmt: skip
     return (*printed, *found, *today, *ours)
 
 
-def generic() -> list[str]:
-    """The paper's generic policies, tuned or not, as printed."""
-    return [
-        item.text
-        for item in candidates()
-        if item.text is not None and item.group in ("untuned", "tuned")
-    ]
+@dataclass(frozen=True)
+class Step:
+    """A step of the work, with an id and everything that its result depends on.
+
+    id: begins with its kind, which says how it is done (`work.py`)
+    parts: the parts of the reproduction that show it
+    needs: the steps whose results it uses
+    weight: about how many seconds it takes on two cores, to tell how far a run is
+    """
+
+    id: str
+    settings: Mapping[str, Any]
+    parts: frozenset[str] = frozenset()
+    needs: tuple[str, ...] = ()
+    weight: float = field(default=1.0, compare=False)
+
+    @property
+    def kind(self) -> str:
+        return self.id.partition("/")[0]
 
 
-def _learning(scale: Scale, seed: int) -> Iterable[Piece]:
-    speeds = {"ucb1": 450e6, "ucb2": 200e6, "ucb-v": 300e6, "kl-ucb": 65e6, "eps_n-greedy": 370e6}
-    speeds |= {"power-1": 450e6, "power-2": 300e6}
-    populations = {"power-1": 128, "power-2": 648}
+def _step(
+    name: str, parts: str, weight: float, needs: tuple[str, ...] = (), **settings: Any
+) -> Step:
+    return Step(name, settings, frozenset([*parts.split(), "all"]), needs, weight)
+
+
+def _learning(scale: Scale, seed: int) -> Iterable[Step]:
     runs = 10 if "runs=10" in scale.protocol else 100
     for horizon in HORIZONS:
-        for space in (*map(str.lower, TUNED), "power-1", "power-2"):
-            plays = populations.get(space, 40) * scale.generations * 100.0 * runs * horizon
-            parts = {"table1", "table2"}
-            if space == "power-1" and horizon > 10:
-                parts |= {"curves", "times"}
-            yield Piece(
+        for space, speed in _SPEEDS.items():
+            plays = _CANDIDATES.get(space, 40) * scale.generations * 100.0 * runs * horizon
+            looked_at = space == "power-1" and horizon > 10
+            yield _step(
                 f"learn/{space}/{horizon}",
-                "learn",
-                {
-                    "space": space,
-                    "horizon": horizon,
-                    "protocol": scale.protocol,
-                    "generations": scale.generations,
-                    "effort": 1.0,
-                    "improvements": space == "power-1",
-                    "seed": seed,
-                },
-                frozenset(parts),
-                weight=1.0 + plays / speeds[space],
+                "table1 table2 curves times" if looked_at else "table1 table2",
+                1.0 + plays / speed,
+                space=space,
+                horizon=horizon,
+                protocol=scale.protocol,
+                generations=scale.generations,
+                effort=1.0,
+                improvements=space == "power-1",
+                seed=seed,
             )
     for horizon in HORIZONS:
-        yield Piece(
+        yield _step(
             f"learn/ours/{horizon}",
-            "learn",
-            {
-                "space": "power-1",
-                "horizon": horizon,
-                "protocol": "default",
-                "generations": None,
-                "effort": scale.effort,
-                "improvements": False,
-                "seed": seed,
-            },
-            frozenset({"table1"}),
-            weight=1.0 + scale.effort * {10: 1.0, 100: 25.0, 1000: 200.0}[horizon],
+            "table1",
+            1.0 + scale.effort * {10: 1.0, 100: 25.0, 1000: 200.0}[horizon],
+            space="power-1",
+            horizon=horizon,
+            protocol="default",
+            generations=None,
+            effort=scale.effort,
+            improvements=False,
+            seed=seed,
         )
 
 
-def _formulas(scale: Scale, seed: int) -> Iterable[Piece]:
+def _formulas(scale: Scale, seed: int) -> Iterable[Step]:
     full = scale.length == 7
-    yield Piece(
-        "classes",
-        "classes",
-        {"length": scale.length},
-        frozenset({"classes", "table1", "table2", "times"}),
-        weight=30.0 if full else 3.0,
+    yield _step(
+        "classes", "classes table1 table2 times", 30.0 if full else 3.0, length=scale.length
     )
-    common = {
-        "length": scale.length,
-        "top": 50,
-        "effort": 1.0 if scale.patient else 0.02,
-        "seed": seed,
+    seconds = {
+        "paper": (30.0, 50.0, 170.0) if full else (2.0, 3.0, 35.0),
+        "ours": (15.0, 30.0, 310.0) if full else (2.0, 3.0, 40.0),
     }
-    for horizon in HORIZONS:
-        parts = {"table1", "table2", "classes"}
-        yield Piece(
-            f"search/paper/{horizon}",
-            "search",
-            {
-                **common,
-                "horizon": horizon,
-                "strategy": "ucb1-tuned",
-                "pulls": scale.pulls,
-                "start": "each-once",
-                "refine": 0,
-            },
-            frozenset(parts | {"times"} if horizon > 10 else parts),
-            ("classes",),
-            weight=({10: 30.0, 100: 50.0, 1000: 170.0} if full else {10: 2.0, 100: 3.0, 1000: 35.0})[horizon],
-        )  # fmt: skip
-    for horizon in HORIZONS:
-        yield Piece(
-            f"search/ours/{horizon}",
-            "search",
-            {
-                **common,
-                "horizon": horizon,
-                "strategy": "auto",
-                "pulls": scale.pulls,
-                "start": "prior-counts",
-                "refine": 1 if scale.patient else 0,
-            },
-            frozenset({"table1"}),
-            ("classes",),
-            weight=({10: 15.0, 100: 30.0, 1000: 310.0} if full else {10: 2.0, 100: 3.0, 1000: 40.0})[horizon],
-        )  # fmt: skip
+    for whose, weights in seconds.items():
+        paper = whose == "paper"
+        for horizon, weight in zip(HORIZONS, weights, strict=True):
+            shown = f"table1 table2 classes {'times' if horizon > 10 else ''}"
+            yield _step(
+                f"search/{whose}/{horizon}",
+                shown if paper else "table1",
+                weight,
+                ("classes",),
+                length=scale.length,
+                top=50,
+                effort=1.0 if scale.patient else 0.02,
+                seed=seed,
+                horizon=horizon,
+                strategy="ucb1-tuned" if paper else "auto",
+                pulls=scale.pulls,
+                start="each-once" if paper else "prior-counts",
+                refine=1 if scale.patient and not paper else 0,
+            )
 
 
-def _testing(scale: Scale, seed: int) -> Iterable[Piece]:
-    slow = {"kl-ucb": 6.0, "kl-ucb+": 6.0, "thompson": 10.0, "ucb1-normal": 10.0}
-    for item in candidates():
-        for family in FAMILIES:
+def _testing(scale: Scale, seed: int) -> Iterable[Step]:
+    for item in studied_policies():
+        for family, prior in PRIORS.items():
             for horizon in HORIZONS:
                 problems, runs = scale.problems, scale.runs
                 if item.text == "bayes-ucb" and horizon > 10:
@@ -228,125 +241,102 @@ def _testing(scale: Scale, seed: int) -> Iterable[Piece]:
                     problems = scale.problems * 10 // max(horizon // 10, 10)
                 if item.text == "gittins" and horizon == 1000 and not scale.patient:
                     continue
-                parts = {"table1"}
-                if family == "bernoulli" and item.training == horizon:
-                    parts |= {"table2"} if item.group != "ours" else set()
+                wins = family == "bernoulli" and item.training == horizon and item.group != "ours"
                 name = (item.text or item.label.lower()).partition(":")[0]
-                work = problems * runs * horizon * slow.get(name, 1.0)
-                yield Piece(
+                weight = 0.05 + problems * runs * horizon * _SLOW.get(name, 1.0) / 3e8
+                if horizon == 1000:
+                    weight += {"gittins": 70.0, "bayes-ucb": 12.0}.get(name, 0.0)
+                yield _step(
                     f"test/{item.id}/{family}/{horizon}",
-                    "test",
-                    {
-                        "policy": item.policy,
-                        "prior": PRIORS[family],
-                        "horizon": horizon,
-                        "problems": problems,
-                        "runs": runs,
-                        "seed": seed + 1,
-                    },
-                    frozenset(parts),
-                    () if item.source is None else (item.source,),
-                    weight=0.05
-                    + work / 3e8
-                    + (70.0 if item.text == "gittins" and horizon == 1000 else 0.0)
-                    + (12.0 if item.text == "bayes-ucb" and horizon == 1000 else 0.0),
+                    "table1 table2" if wins else "table1",
+                    weight,
+                    item.needs,
+                    policy=item.policy,
+                    prior=prior,
+                    horizon=horizon,
+                    problems=problems,
+                    runs=runs,
+                    seed=seed + 1,
                 )
 
 
-def _exactly(scale: Scale) -> Iterable[Piece]:
+def _exact_values(scale: Scale) -> Iterable[Step]:
     for horizon in HORIZONS:
+        weight = 25.0 if horizon == 1000 else 0.1
         for start in ("free", "each-once"):
             if start == "free" or horizon < 1000 or scale.patient:
-                yield Piece(
-                    f"floor/{start}/{horizon}",
-                    "floor",
-                    {"start": start, "horizon": horizon},
-                    frozenset({"table1"}),
-                    weight=25.0 if horizon == 1000 else 0.1,
-                )
-    for item in candidates():
+                name = f"floor/{start}/{horizon}"
+                yield _step(name, "table1", weight, start=start, horizon=horizon)
+    for item in studied_policies():
         for horizon in HORIZONS:
             if horizon == 1000:
-                # Half a minute each: for what was made for it, or for any horizon, and the paper's formulas.
+                # Half a minute each: for those made for it, or for any horizon, and the paper's formulas.
                 printed = item.group == "symbolic" and item.text is not None
                 if not scale.patient or not (printed or item.training in (None, horizon)):
                     continue
                 if item.text == "thompson":
                     continue
-            yield Piece(
-                f"exact/{item.id}/{horizon}",
-                "exact",
-                {"policy": item.policy, "horizon": horizon},
-                frozenset({"table1"}),
-                () if item.source is None else (item.source,),
-                weight=25.0 if horizon == 1000 else 0.1,
-            )
+            name, weight = f"exact/{item.id}/{horizon}", 25.0 if horizon == 1000 else 0.1
+            yield _step(name, "table1", weight, item.needs, policy=item.policy, horizon=horizon)
 
 
-def _looking(scale: Scale, seed: int) -> Iterable[Piece]:
+def _looking(scale: Scale, seed: int) -> Iterable[Step]:
     for horizon in HORIZONS[1:]:
-        yield Piece(
+        yield _step(
             f"curve/{horizon}",
-            "curve",
-            {
-                "of": f"learn/power-1/{horizon}",
-                "space": "power-1",
-                "horizon": horizon,
-                "episodes": 10 * scale.problems,
-                "seed": seed + 1,
-            },
-            frozenset({"curves"}),
+            "curves",
+            scale.problems / 300.0,
             (f"learn/power-1/{horizon}",),
-            weight=scale.problems / 300.0,
+            of=f"learn/power-1/{horizon}",
+            space="power-1",
+            horizon=horizon,
+            episodes=10 * scale.problems,
+            seed=seed + 1,
         )
     for horizon in HORIZONS[1:]:
-        yield Piece(
+        generic = ("untuned", "tuned")
+        yield _step(
             f"better/{horizon}",
-            "better",
-            {
-                "length": scale.length,
-                "horizon": horizon,
-                "rivals": generic(),
-                "start": "each-once",
-                "screening": list(scale.screening),
-                "seed": seed + 1,
-            },
-            frozenset({"classes"}),
+            "classes",
+            (20.0 if horizon == 100 else 300.0) if scale.length == 7 else 5.0,
             ("classes",),
-            weight=(20.0 if horizon == 100 else 300.0) if scale.length == 7 else 5.0,
+            length=scale.length,
+            horizon=horizon,
+            rivals=[
+                item.text for item in studied_policies() if item.text and item.group in generic
+            ],
+            start="each-once",
+            screening=list(scale.screening),
+            seed=seed + 1,
         )
     for horizon in HORIZONS[1:]:
-        yield Piece(
+        yield _step(
             f"sooner/{horizon}",
-            "sooner",
-            {
-                "of": f"search/paper/{horizon}",
-                "length": scale.length,
-                "horizon": horizon,
-                "sample": 256 if scale.patient else 64,
-                "problems": 100,
-                "runs": 100,
-                "start": "each-once",
-                "seed": seed + 1,
-            },
-            frozenset({"classes"}),
+            "classes",
+            scale.runs * horizon / 10_000.0,
             ("classes", f"search/paper/{horizon}"),
-            weight=scale.runs * horizon / 10_000.0,
+            of=f"search/paper/{horizon}",
+            length=scale.length,
+            horizon=horizon,
+            sample=256 if scale.patient else 64,
+            problems=100,
+            runs=100,
+            start="each-once",
+            seed=seed + 1,
         )
 
 
-def pieces(part: str, scale: Scale, seed: int) -> tuple[Piece, ...]:
-    """The pieces of a part, in the order in which they are done: each after those that it needs."""
+def steps(part: str, scale: Scale, seed: int) -> tuple[Step, ...]:
+    """The steps of a part, in the order in which they are done: each after those that it needs."""
     everything = [
         *_learning(scale, seed),
         *_formulas(scale, seed),
         *_testing(scale, seed),
         *_looking(scale, seed),
-        *_exactly(scale),
+        *_exact_values(scale),
     ]
-    everything = [replace(piece, parts=piece.parts | {"all"}) for piece in everything]
-    wanted = {piece.id for piece in everything if part in piece.parts}
-    for piece in reversed(everything):
-        if piece.id in wanted:
-            wanted |= set(piece.needs)
-    return tuple(piece for piece in everything if piece.id in wanted)
+    wanted = {step.id for step in everything if part in step.parts}
+    for step in reversed(everything):
+        if step.id in wanted:
+            wanted |= set(step.needs)
+    return tuple(step for step in everything if step.id in wanted)

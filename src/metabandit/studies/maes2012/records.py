@@ -1,62 +1,79 @@
-"""The records of a reproduction: one line of JSON for each piece of work that is done.
+"""The records of a reproduction: one line of JSON per step that is done.
 
-A line has the piece's id, kind and settings, the seed, the versions, how long it took, and the result.
+A line has the step's id, kind and settings, the seed, the versions, how long it took, and the result.
 Reports read these lines and nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ...data import read_data
 from ...errors import InputError
 from ...journal import Journal, read_lines
+
+if TYPE_CHECKING:
+    from ...policies import Policy
 
 FORMAT = "metabandit reproduction"
 VERSION = 1
 _KEYS = {"id", "kind", "settings", "threads", "versions", "seconds", "result"}
 
 
-def is_reproduction(header: Any) -> bool:
-    """Whether a file that begins with this value holds a reproduction's records."""
-    return isinstance(header, dict) and header.get("format") == FORMAT
+class Records(dict[str, dict[str, Any]]):
+    """The records of a reproduction, by the id of their step.
 
+    Parameters
+    ----------
+    scale : str
+        The budgets of the run: ``quick`` or ``paper``.
+    seed : int
+        The seed of the run.
 
-class Records(Mapping[str, dict[str, Any]]):
-    """The records of a reproduction by the id of their piece."""
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> import metabandit as mb
+    >>> records = mb.Records.read(Path("docs/reproduction/records.jsonl"))
+    >>> round(records.result("floor/free/100")["regret"], 5)
+    1.74825
+    """
 
     def __init__(self, scale: str, seed: int) -> None:
         self.scale = scale
         self.seed = seed
-        self.lines: dict[str, dict[str, Any]] = {}
         self.journal: Journal | None = None
 
-    def __getitem__(self, key: str) -> dict[str, Any]:
-        return self.lines[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.lines)
-
-    def __len__(self) -> int:
-        return len(self.lines)
-
     def result(self, key: str) -> dict[str, Any]:
-        """The result of a piece."""
-        result: dict[str, Any] = self.lines[key]["result"]
+        """The result of a step."""
+        result: dict[str, Any] = self[key]["result"]
         return result
+
+    def policy(self, given: Mapping[str, Any]) -> Policy:
+        """A policy as the settings of a step name it: as text, or as what a step found."""
+        from ...policies import policy
+        from ...policies.file import PolicyFile
+
+        if "text" in given:
+            return policy(given["text"])
+        found = self.result(given["of"])
+        if "place" in given:
+            return policy(found["ranking"][given["place"]]["formula"], start="each-once")
+        return read_data(PolicyFile, found["file"]).policy.policy(found["label"])
 
     def add(self, record: dict[str, Any]) -> None:
         """Keep a record, on disk before anything else happens."""
-        self.lines[record["id"]] = record
+        self[record["id"]] = record
         if self.journal is not None:
             self.journal.append(record)
 
     def sort(self, order: Sequence[str]) -> None:
-        """In this order; the file keeps that in which pieces were done."""
-        place = {name: number for number, name in enumerate(order)}
-        names = sorted(self.lines, key=lambda name: place.get(name, len(place)))
-        self.lines = {name: self.lines[name] for name in names}
+        """Put them in this order; the file keeps the order in which the steps were done."""
+        rest = [name for name in self if name not in order]
+        for name in (*order, *rest):
+            self[name] = self.pop(name)
 
     def close(self) -> None:
         if self.journal is not None:
@@ -95,34 +112,34 @@ class Records(Mapping[str, dict[str, Any]]):
 
     @classmethod
     def read(cls, path: Path) -> Records:
-        """The records of a file, to be looked at."""
+        """The records of a file, to look at."""
         try:
             values = read_lines(path)
         except OSError as error:
             raise InputError(f"the records {path} cannot be read: {error.strerror}") from None
         except ValueError as error:
             raise _damaged(path, str(error)) from None
-        if not values or not is_reproduction(values[0]):
-            raise InputError(f"{path} does not hold the records of a reproduction")
-        records = cls(str(values[0].get("scale")), values[0].get("seed", 0))
+        records = cls("", 0)
         records._load(values, path)
+        records.scale, records.seed = str(values[0].get("scale")), values[0].get("seed", 0)
         return records
 
     def _load(self, values: list[Any], path: Path) -> None:
-        if not is_reproduction(values[0]):
+        header = values[0] if values else None
+        if not isinstance(header, dict) or header.get("format") != FORMAT:
             raise InputError(
                 f"{path} does not hold the records of a reproduction; choose another folder (--out)"
             )
-        if values[0].get("version") != VERSION:
-            raise InputError(f"{path} has version {values[0].get('version')!r}, not {VERSION}")
+        if header.get("version") != VERSION:
+            raise InputError(f"{path} has version {header.get('version')!r}, not {VERSION}")
         for number, record in enumerate(values[1:], 2):
             if not isinstance(record, dict) or not _KEYS <= record.keys():
                 raise _damaged(path, f"line {number} is no record")
-            self.lines[record["id"]] = record
+            self[record["id"]] = record
 
 
 def _damaged(path: Path, why: str) -> InputError:
     return InputError(
-        f"the records {path} are damaged: {why}; delete that line, and its piece is done again, or choose "
+        f"the records {path} are damaged: {why}; delete that line, and its step is done again, or choose "
         f"another folder (--out)"
     )

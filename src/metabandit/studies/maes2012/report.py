@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
-from ...report.content import Figure, Report, Section, Table
-from . import PARTS, SCALES, work_tables
-from . import figures as figures
-from . import tables as tables
-from .findings import Findings, columns
-from .paper import FAMILIES
-from .plan import pieces
+from ...language import length, parse
+from ...priors import Bernoulli
+from ...report.content import Figure, Report, ReportTable, Section
+from . import costs, figures, tables
+from .findings import COLUMNS, Findings
+from .paper import FAMILIES, table1
+from .plan import PARTS, SCALES, steps
 from .records import Records
 
 _GAUSSIAN = (
@@ -19,20 +21,20 @@ _GAUSSIAN = (
     "parent's mean beside the paper's figure, the true mean in the tables by horizon."
 )
 _METHOD = (
-    "Problems: two arms; Bernoulli means, or mean and standard deviation of the parent Gaussian, uniform on [0, 1]. "
-    "Every policy plays the same 10,000 problems, which learning never saw, 100 times each, with the same luck (but for Table 2). Bayes-UCB "
-    "plays 20 times each for T = 100 and 1000, and for T = 1000 on 1,000 problems.",
-    "Learning and tuning are the paper's Algorithm 2: 100 problems drawn once with 100 runs each, max(8 d, 40) candidates, "
-    "the best quarter, 100 generations, the candidate with the lowest value ever observed. In one thing we leave it: C of "
-    "UCB1 and alpha of UCB2 move as logarithms. With C itself the Gaussians may narrow before they have come down from 2 to "
-    "where C is best.",
-    "Formulas are those of at most seven symbols, sorted into classes by how they rank 1024 groups of five arms with a common "
+    "Problems have two arms; Bernoulli means, or the mean and standard deviation of the parent Gaussian, are uniform on "
+    "[0, 1]. Every policy plays the same 10,000 problems, which learning never saw, 100 times each, with common random "
+    "numbers (except in Table 2). Bayes-UCB plays 20 times each for T = 100 and 1000, and for T = 1000 on 1,000 problems.",
+    "Learning and tuning follow the paper's Algorithm 2: 100 problems drawn once with 100 runs each, max(8 d, 40) "
+    "candidates, the best quarter, 100 generations, the candidate with the lowest value ever observed. We depart from it in "
+    "one thing: C of UCB1 and alpha of UCB2 move as logarithms. With C itself the Gaussians may narrow before they have come "
+    "down from 2 to where C is best.",
+    "Formulas have at most seven symbols and are sorted into classes by how they rank 1024 groups of five arms with a common "
     "t; values that differ by less than 1e-12 of their size are equal. UCB1-Tuned pulls the classes 10,000,000 times.",
     "t counts the plays already made; UCB1-Tuned has the variance in its minimum, as in Auer et al., where the paper prints "
     "a standard deviation; eps_n-greedy counts the play being made. These conventions reproduce the table.",
-    "What is ours begins with prior-counts: every arm starts as if it had been played twice and won once, so that no play is "
-    "forced. Power-1 is learned by CMA-ES on exact or fresh values, with the plays left in place of the plays made; formulas are "
-    "ranked exactly (by halving for T = 1000), and the numbers in the best one are learned.",
+    "Our own policies start with prior-counts: every arm starts as if it had been played twice and won once, so that no play "
+    "is forced. Power-1 is learned by CMA-ES on exact or fresh values, with the plays left in place of the plays made; "
+    "formulas are ranked exactly (by halving for T = 1000), and the numbers in the best one are learned.",
 )
 _SCALES = {
     "quick": "quick: small budgets, to see that everything works; the figures are rough",
@@ -40,91 +42,88 @@ _SCALES = {
 }
 
 
-def _section(
-    name: str,
-    title: str,
-    *,
-    paragraphs: Sequence[str] = (),
-    tables: Sequence[Table | None] = (),
-    figures: Sequence[Figure | None] = (),
-) -> list[Section]:
-    """A section with what there is; none if there is nothing."""
-    shown = tuple(table for table in tables if table is not None and table.rows)
-    drawn = tuple(figure for figure in figures if figure is not None)
-    if not shown and not drawn:
-        return []
-    return [Section(name, title, tuple(paragraphs), shown, drawn)]
+def read_report(path: Path) -> Report:
+    """The report of the records in a file."""
+    return reproduction_report(Records.read(path))
+
+
+def published_formulas(learned: dict[str, Any]) -> tuple[str, list[dict[str, Any]]]:
+    """The paper's formulas for such problems, with the regret that it reports."""
+    horizon, two = learned["horizon"], str(Bernoulli(arms=2))
+    return "found in the paper (regret as it reports)", [
+        {
+            "formula": row.parameters,
+            "length": length(parse(row.parameters)),
+            "regret": row.regret["bernoulli", horizon],
+        }
+        for row in table1()
+        if learned["arms"] == 2 and learned["prior"] == two
+        if row.category == "learned symbolic" and row.training == horizon
+    ]
+
+
+def _sections(findings: Findings) -> list[Section]:
+    """What there is to show; a section with nothing in it is left out."""
+    table1 = [
+        *(tables.overview(findings, family) for family in FAMILIES),
+        tables.differences(findings),
+        tables.common(findings),
+        *(tables.detail(findings, *column) for column in COLUMNS),
+    ]
+    formulas = [costs.class_counts(findings), costs.search_worth(findings)]
+    times = [costs.learning_times(findings), costs.step_times(findings)]
+    distance = [figures.above_floor(findings)]
+    parts: list[tuple[str, str, Sequence[ReportTable | None], Sequence[Figure | None]]] = [
+        ("result", "How far each policy is from the best possible one", [tables.best(findings)], distance),
+        ("table1", "Table 1", table1, []),
+        ("table2", "Table 2", [tables.wins(findings)], []),
+        ("curves", "Regret over time", [], figures.regret_curves(findings)),
+        ("robustness", "Robustness to the horizon", [], [figures.robustness(findings)]),
+        ("learning", "Learning curves", [], figures.learning_curves(findings)),
+        ("maps", "What a learned policy does", [], figures.maps(findings)),
+        ("formulas", "Formulas", formulas, figures.formula_lengths(findings)),
+        ("times", "Computing time", times, []),
+    ]  # fmt: skip
+    sections = []
+    for name, title, some, drawn in parts:
+        shown = tuple(table for table in some if table is not None and table.rows)
+        pictures = tuple(figure for figure in drawn if figure is not None)
+        if shown or pictures:
+            said = (*tables.tally(findings), _GAUSSIAN) if name == "table1" else ()
+            sections.append(Section(name, title, said, shown, pictures))
+    return sections
 
 
 def _done(records: Records) -> str:
-    """Which parts are complete, and how many pieces that is."""
+    """Which parts are complete, and how many steps that is."""
     scale = SCALES.get(records.scale, SCALES["paper"])
-    needed = {part: {piece.id for piece in pieces(part, scale, records.seed)} for part in PARTS}
+    needed = {part: {step.id for step in steps(part, scale, records.seed)} for part in PARTS}
     complete = [part for part, names in needed.items() if names <= set(records)]
     if "all" in complete:
         complete = ["all"]
     said = ", ".join(complete) or "none is complete yet"
-    return f"{said} ({len(records):,} of {len(needed['all']):,} pieces)"
+    return f"{said} ({len(records):,} of {len(needed['all']):,} steps)"
 
 
 def reproduction_report(records: Records) -> Report:
     """The whole report; parts that were not done are left out."""
-    findings = Findings(records)
-    sections = [
-        *_section(
-            "result",
-            "How far each policy is from the best there can be",
-            tables=[tables.best(findings)],
-            figures=[figures.above_floor(findings)],
-        ),
-        *_section(
-            "table1",
-            "Table 1",
-            paragraphs=[*tables.tally(findings), _GAUSSIAN],
-            tables=[
-                *(tables.overview(findings, family) for family in FAMILIES),
-                tables.differences(findings),
-                tables.common(findings),
-                *(tables.detail(findings, *column) for column in columns()),
-            ],
-        ),
-        *_section("table2", "Table 2", tables=[tables.wins(findings)]),
-        *_section("curves", "Regret over time", figures=figures.regret_curves(findings)),
-        *_section(
-            "robustness",
-            "Robustness to the horizon",
-            figures=[figures.robustness(findings)],
-        ),
-        *_section("learning", "Learning curves", figures=figures.learning_curves(findings)),
-        *_section("maps", "What a learned policy does", figures=figures.maps(findings)),
-        *_section(
-            "formulas",
-            "Formulas",
-            tables=work_tables.class_tables(findings),
-            figures=figures.formula_lengths(findings),
-        ),
-        *_section("times", "Computing time", tables=work_tables.times(findings)),
-        Section("method", "How it was done", _METHOD if records.scale == "paper" else _METHOD[:1]),
-    ]
     versions = {
         ", ".join(f"{name} {value}" for name, value in record["versions"].items())
         for record in records.values()
     }
+    method = _METHOD if records.scale == "paper" else _METHOD[:1]
     return Report(
         "Reproduction of Maes, Wehenkel and Ernst (2012)",
         (
-            "Meta-Learning of Exploration/Exploitation Strategies: The Multi-Armed Bandit Case, done anew by "
-            "metabandit, beside exact values, the Bayes-optimal floor, policies of today and metabandit's own.",
+            "Meta-Learning of Exploration/Exploitation Strategies: The Multi-Armed Bandit Case, reproduced with "
+            "metabandit, beside exact values, the Bayes-optimal floor, today's policies and metabandit's own.",
         ),
         (
             ("scale", _SCALES.get(records.scale, records.scale)),
             ("seed", str(records.seed)),
             ("parts", _done(records)),
-            (
-                "command",
-                f"metabandit reproduce all --scale {records.scale} --seed {records.seed}",
-            ),
+            ("command", f"metabandit reproduce all --scale {records.scale} --seed {records.seed}"),
             ("versions", "; ".join(sorted(versions))),
         ),
-        tuple(sections),
+        (*_sections(Findings(records)), Section("method", "How it was done", method)),
     )

@@ -1,4 +1,4 @@
-"""How each kind of piece is done: settings in, a result for JSON out."""
+"""How each kind of step is done: settings in, a result for JSON out."""
 
 from __future__ import annotations
 
@@ -13,182 +13,176 @@ import numpy as np
 import numpy.typing as npt
 
 from ...bayes.optimum import optimal
-from ...data import read_data, write_data
-from ...engine import Evaluation, evaluate, exact, recount
-from ...engine.batch import Batch
+from ...data import write_data
+from ...engine import Comparison, costs, evaluate, exact, recount
+from ...engine.programs import ManyPrograms
 from ...engine.task import silent, stream
 from ...errors import InputError
-from ...formulas import search, state_path
-from ...formulas.classes import Classes, kept_classes, make_classes
+from ...formulas import Classes, kept_classes, make_classes, search, state_path
 from ...learning import learn
 from ...learning.spaces import make_space
 from ...learning.trace import trace_path
 from ...policies import Policy, Start, policy
-from ...policies.file import PolicyFile
 from ...priors import Prior, prior
-from ...workers import Crew
+from ...workers import Workers
 from .paper import PRIORS, TRUE_GAUSSIAN
-from .plan import Piece
+from .plan import Step
 from .records import Records
 from .screening import better, sooner
 
 REFERENCE = "ucb1-tuned"
 
-Report = Callable[[float, str], None]
+Progress = Callable[[float, str], None]
 
 
-class Workshop:
-    """What the pieces of a run have in common: records, a folder for what is half done, who works."""
+class Runner:
+    """Does steps, one at a time.
+
+    records: of the steps done so far
+    folder: for what is half done
+    workers: the threads and processes that do the work
+    """
 
     def __init__(
-        self, records: Records, folder: Path, crew: Crew, announce: Callable[[str], None]
+        self, records: Records, folder: Path, workers: Workers, announce: Callable[[str], None]
     ) -> None:
         self.records = records
         self.folder = folder
-        self.crew = crew
-        self.who: dict[str, Any] = {"threads": crew.threads, "executor": crew.executor}
+        self.workers = workers
+        self.who: dict[str, Any] = {"threads": workers.threads, "executor": workers.executor}
         self.announce = announce
+        self.problems = prior(PRIORS["bernoulli"], arms=2)
         self._references: dict[tuple[Any, ...], npt.NDArray[np.floating[Any]]] = {}
         self._policies: dict[str, Policy] = {}
         self.made: Classes | None = None
 
-    def do(self, piece: Piece, report: Report) -> tuple[dict[str, Any], float]:
-        """The result of a piece, and the seconds it took, also in runs that were stopped."""
+    def do(self, step: Step, progress: Progress) -> tuple[dict[str, Any], float]:
+        """The result of a step, and the seconds it took, also in runs that were stopped."""
         begun = time.monotonic()
-        half = [path for path in self._half_done(piece.id) if path.exists()]
+        out = self.unfinished(step)
+        half = [path for path in (out, trace_path(out), state_path(out)) if path.exists()]
         try:
-            result: dict[str, Any] = KINDS[piece.kind](self, piece.settings, piece.id, report)
+            result: dict[str, Any] = KINDS[step.kind](self, step, progress)
         except InputError as error:
             if not half:
                 raise
             # Made by another version, say, or damaged by a crash: nothing but time is lost.
-            self.announce(f"{piece.id} was half done and begins anew: {error}")
+            self.announce(f"{step.id} was half done and starts from scratch: {error}")
             for path in half:
                 path.unlink(missing_ok=True)
-            result = KINDS[piece.kind](self, piece.settings, piece.id, report)
+            result = KINDS[step.kind](self, step, progress)
         seconds = time.monotonic() - begun
         return result, float(result.pop("seconds", seconds))
 
-    def half_done(self, name: str) -> Path:
-        """The policy file of a piece that is being worked on."""
-        return self.folder / f"{name.replace('/', '-')}.json"
+    def do_alone(self, step: Step, needed: list[dict[str, Any]]) -> tuple[dict[str, Any], float]:
+        """The same in another process, from the records that the step needs."""
+        for record in needed:
+            self.records.add(record)
+        # A folder of its own: another thread may do the same step for someone else.
+        with TemporaryDirectory(prefix="metabandit-") as folder:
+            runner = copy(self)
+            runner.folder = Path(folder)
+            return runner.do(step, lambda share, doing: None)
 
-    def _half_done(self, name: str) -> list[Path]:
-        """All files of such a piece."""
-        out = self.half_done(name)
-        return [out, trace_path(out), state_path(out)]
+    def unfinished(self, step: Step) -> Path:
+        """The policy file of a step that is being worked on."""
+        return self.folder / f"{step.id.replace('/', '-')}.json"
 
     def policy(self, given: Mapping[str, Any]) -> Policy:
-        """A policy as settings name it: as text, or as what a piece found."""
+        """A policy as settings name it; made once."""
         key = str(given.get("text", given))
         if key not in self._policies:
-            self._policies[key] = self._make_policy(given)
+            self._policies[key] = self.records.policy(given)
         return self._policies[key]
-
-    def _make_policy(self, given: Mapping[str, Any]) -> Policy:
-        if "text" in given:
-            return policy(given["text"])
-        found = self.records.result(given["of"])
-        if "place" in given:
-            return policy(found["ranking"][given["place"]]["formula"], start="each-once")
-        return read_data(PolicyFile, found["file"]).policy.policy(found["label"])
 
     def classes(self, length: int) -> Classes:
         """All formulas up to a length, sorted into classes once."""
         if self.made is None or self.made.length != length:
-            self.made = kept_classes(length, threads=self.crew.threads, announce=self.announce)
+            self.made = kept_classes(length, threads=self.workers.threads, announce=self.announce)
         return self.made
 
-    def batch(self, settings: Mapping[str, Any], problems: Prior) -> Batch:
+    def programs(self, settings: Mapping[str, Any]) -> ManyPrograms:
         """The classes, ready to be played."""
         compiled = self.classes(settings["length"]).compile()
-        start = Start.read(settings["start"]).resolve(problems)
-        return Batch.of(compiled, problems, settings["horizon"], start, self.crew)
+        start = Start.read(settings["start"]).resolve(self.problems)
+        return ManyPrograms.of(compiled, self.problems, settings["horizon"], start, self.workers)
+
+    def evaluate(
+        self, which: Any, horizon: int, problems: Prior | None = None, **options: Any
+    ) -> Comparison:
+        """Policies on Bernoulli arms, or on other problems."""
+        return evaluate(
+            which, problems or self.problems, horizon, floor=False, **self.who, **options
+        )
+
+    def play(self, which: Policy, settings: Mapping[str, Any], **options: Any) -> Comparison:
+        """A policy on the problems of a test."""
+        return self.evaluate(
+            which,
+            settings["horizon"],
+            prior(settings["prior"], arms=2),
+            method="monte-carlo",
+            episodes=settings["problems"] * settings["runs"],
+            runs=settings["runs"],
+            seed=settings["seed"],
+            **options,
+        )
+
+    def obstacle(self, which: Policy, horizon: int) -> str | None:
+        """Why a policy has no exact regret, if it has none."""
+        return exact.obstacle(self.problems, [which.plan(self.problems, horizon)], horizon)
 
     def reference(
-        self, settings: Mapping[str, Any], *, other_luck: bool
+        self, settings: Mapping[str, Any], *, common: bool
     ) -> npt.NDArray[np.floating[Any]]:
-        """The regret of UCB1-Tuned on each problem of a test."""
-        key = (*(settings[name] for name in ("prior", "horizon", "problems", "runs", "seed")), other_luck)  # fmt: skip
+        """The regret of UCB1-Tuned on each problem of a test, with the same or with other random numbers."""
+        names = ("prior", "horizon", "problems", "runs", "seed")
+        key = (*(settings[name] for name in names), common)
         if key not in self._references:
-            found = _play(
-                policy(REFERENCE),
-                settings,
-                self.who,
-                luck=stream(settings["seed"], 7) if other_luck else None,
-            )
-            regret = found[0].problem_regret
+            reward_seed = None if common else stream(settings["seed"], 7)
+            played = self.play(policy(REFERENCE), settings, reward_seed=reward_seed)
+            regret = played[0].problem_regret
             assert regret is not None
             self._references[key] = regret
         return self._references[key]
 
 
-class Helper:
-    """What a worker does of a reproduction: whole pieces, with the records that they need."""
-
-    def __init__(self, scale: str, seed: int) -> None:
-        self.shop = Workshop(Records(scale, seed), Path(), Crew(1), silent)
-
-    def do(self, piece: Piece, needed: list[dict[str, Any]]) -> tuple[dict[str, Any], float]:
-        """The result of a piece, and the seconds it took."""
-        for record in needed:
-            self.shop.records.add(record)
-        # A folder of its own: another thread may do the same piece for someone else.
-        with TemporaryDirectory(prefix="metabandit-") as folder:
-            shop = copy(self.shop)
-            shop.folder = Path(folder)
-            return shop.do(piece, lambda share, doing: None)
+def remote_runner(scale: str, seed: int) -> Runner:
+    """What does whole steps in another process."""
+    return Runner(Records(scale, seed), Path(), Workers(1), silent)
 
 
-def _play(which: Policy, settings: Mapping[str, Any], who: dict[str, Any], **options: Any) -> Any:
-    return evaluate(
-        which,
-        prior(settings["prior"], arms=2),
-        settings["horizon"],
-        method="monte-carlo",
-        episodes=settings["problems"] * settings["runs"],
-        runs=settings["runs"],
-        seed=settings["seed"],
-        floor=False,
-        **who,
-        **options,
-    )
+def _counted(progress: Progress, doing: str) -> Callable[[int, int], None]:
+    """Progress by how many are done, of how many."""
+    return lambda done, total: progress(done / total, doing)
 
 
-def _learn(shop: Workshop, settings: Mapping[str, Any], name: str, report: Report) -> Any:
-    out = shop.half_done(name)
+def _learn(runner: Runner, step: Step, progress: Progress) -> Any:
+    settings, out = step.settings, runner.unfinished(step)
     trace = trace_path(out)
     found = learn(
         settings["space"],
-        prior(PRIORS["bernoulli"], arms=2),
+        runner.problems,
         settings["horizon"],
-        protocol=settings["protocol"],
-        generations=settings["generations"],
-        effort=settings["effort"],
-        seed=settings["seed"],
-        **shop.who,
+        **{name: settings[name] for name in ("protocol", "generations", "effort", "seed")},
+        **runner.who,
         measured=False,
         out=out,
         resume=trace.exists(),
         force=not trace.exists(),
-        progress=lambda generation: report(
+        progress=lambda generation: progress(
             generation.share, f"generation {generation.number}, {generation.best:.5g}"
         ),
-        announce=shop.announce,
+        announce=runner.announce,
     )
-    values = [record["best"] for record in found.trace]
     improvements = []
-    if settings["improvements"]:
-        lowest = float("inf")
-        for record in found.trace:
-            if record["best"] is not None and record["best"] < lowest:
-                lowest = record["best"]
-                improvements.append(
-                    {
-                        "generation": record["generation"] + 1,
-                        "coordinates": record["best_candidate"],
-                    }
-                )
+    lowest = float("inf")
+    for record in found.trace if settings["improvements"] else ():
+        if record["best"] is not None and record["best"] < lowest:
+            lowest = record["best"]
+            improvements.append(
+                {"generation": record["generation"] + 1, "coordinates": record["best_candidate"]}
+            )
     origin = found.file.learned
     assert origin is not None
     for path in (out, trace):
@@ -199,34 +193,29 @@ def _learn(shop: Workshop, settings: Mapping[str, Any], name: str, report: Repor
         "parameters": dict(found.parameters),
         "evaluations": origin.evaluations,
         "stopped": found.stopped,
-        "best": values,
+        "best": [record["best"] for record in found.trace],
         "median": [record["median"] for record in found.trace],
         "improvements": improvements,
         "seconds": sum(record["seconds"] for record in found.trace),
     }
 
 
-def _search(shop: Workshop, settings: Mapping[str, Any], name: str, report: Report) -> Any:
-    out = shop.half_done(name)
+def _search(runner: Runner, step: Step, progress: Progress) -> Any:
+    settings, out = step.settings, runner.unfinished(step)
     resume = state_path(out).exists()
+    same = ("strategy", "pulls", "start", "top", "refine", "effort", "seed")
     found = search(
-        prior(PRIORS["bernoulli"], arms=2),
+        runner.problems,
         settings["horizon"],
-        classes=shop.classes(settings["length"]),
-        strategy=settings["strategy"],
-        pulls=settings["pulls"],
-        start=settings["start"],
-        top=settings["top"],
-        refine=settings["refine"],
-        effort=settings["effort"],
-        seed=settings["seed"],
-        **shop.who,
+        classes=runner.classes(settings["length"]),
+        **{name: settings[name] for name in same},
+        **runner.who,
         measured=False,
         out=out,
         resume=resume,
         force=not resume,
-        progress=report,
-        announce=shop.announce,
+        progress=progress,
+        announce=runner.announce,
     )
     out.unlink()
     shown = found.to_dict()
@@ -241,34 +230,25 @@ def _search(shop: Workshop, settings: Mapping[str, Any], name: str, report: Repo
     }
 
 
-def _classes(shop: Workshop, settings: Mapping[str, Any], name: str, report: Report) -> Any:
-    # Made anew even if they are kept somewhere: how long that takes is part of the result.
-    shop.made = make_classes(
-        settings["length"],
-        threads=shop.crew.threads,
-        progress=lambda done, total: report(done / total, "making the classes"),
+def _classes(runner: Runner, step: Step, progress: Progress) -> Any:
+    # Made from scratch even if they are kept somewhere: how long that takes is part of the result.
+    runner.made = make_classes(
+        step.settings["length"],
+        threads=runner.workers.threads,
+        progress=_counted(progress, "making the classes"),
     )
-    counts = shop.made.counts()
+    counts = runner.made.counts()
     totals = {key: sum(row[key] for row in counts) for key in counts[0] if key != "length"}
     return {"counts": counts, "totals": totals}
 
 
-def _digits(value: float) -> float:
-    """Six digits are enough for a picture."""
-    return float(f"{value:.6g}")
-
-
-def _test(shop: Workshop, settings: Mapping[str, Any], name: str, report: Report) -> Any:
-    chosen = shop.policy(settings["policy"])
+def _test(runner: Runner, step: Step, progress: Progress) -> Any:
+    settings = step.settings
+    chosen = runner.policy(settings["policy"])
     gaussian = settings["prior"] != PRIORS["bernoulli"]
-    found = _play(
-        chosen,
-        settings,
-        shop.who,
-        keep_plays=gaussian,
-        progress=lambda done, total: report(done / total, chosen.name),
-    )
-    own: Evaluation = found[0]
+    told = _counted(progress, chosen.name)
+    found = runner.play(chosen, settings, keep_plays=gaussian, progress=told)
+    own = found[0]
     result: dict[str, Any] = {
         "policy": chosen.name,
         "regret": own.mean_regret,
@@ -282,66 +262,54 @@ def _test(shop: Workshop, settings: Mapping[str, Any], name: str, report: Report
         return result
     assert own.problem_regret is not None
     result["curve"] = [
-        [int(at), _digits(mean), _digits(error)]
+        # Six digits are enough for a picture.
+        [int(at), float(f"{mean:.6g}"), float(f"{error:.6g}")]
         for at, mean, error in zip(own.checkpoints, own.curve, own.curve_error, strict=True)
     ]
-    # As in the paper each policy has its own luck. With common luck less is left to chance, but the two
-    # often play alike, so that a problem with equal regret counts half.
-    rival = shop.reference(settings, other_luck=True)
+    # As in the paper each policy has its own random numbers. With common ones less is left to chance, but
+    # the two often play alike, so a problem with equal regret counts half.
+    rival = runner.reference(settings, common=False)
     result["wins"] = float(np.mean(own.problem_regret < rival))
-    rival = shop.reference(settings, other_luck=False)
+    rival = runner.reference(settings, common=True)
     equal = own.problem_regret == rival
     result["wins_common_luck"] = float(np.mean((own.problem_regret < rival) + 0.5 * equal))
     return result
 
 
-def _exact(shop: Workshop, settings: Mapping[str, Any], name: str, report: Report) -> Any:
-    chosen = shop.policy(settings["policy"])
-    problems, horizon = prior(PRIORS["bernoulli"], arms=2), settings["horizon"]
-    chosen.prepare(problems, horizon, None)
-    obstacle = exact.obstacle(problems, [(chosen, chosen.plan(problems, horizon))], horizon)
+def _exact(runner: Runner, step: Step, progress: Progress) -> Any:
+    chosen, horizon = runner.policy(step.settings["policy"]), step.settings["horizon"]
+    obstacle = runner.obstacle(chosen, horizon)
     if obstacle is not None:
         return {"regret": None, "obstacle": obstacle}
-    found = evaluate(
-        chosen,
-        problems,
-        horizon,
-        method="exact",
-        **shop.who,
-        floor=False,
-        progress=lambda done, total: report(done / total, f"exactly: {chosen.name}"),
-    )
+    told = _counted(progress, f"exactly: {chosen.name}")
+    found = runner.evaluate(chosen, horizon, method="exact", progress=told)
     return {"regret": found[0].mean_regret}
 
 
-def _floor(shop: Workshop, settings: Mapping[str, Any], name: str, report: Report) -> Any:
+def _floor(runner: Runner, step: Step, progress: Progress) -> Any:
     best = optimal(
-        prior(PRIORS["bernoulli"], arms=2),
-        settings["horizon"],
-        start=settings["start"],
-        threads=shop.crew.threads,
-        progress=lambda done, total: report(done / total, "the Bayes-optimal policy"),
+        runner.problems,
+        step.settings["horizon"],
+        start=step.settings["start"],
+        threads=runner.workers.threads,
+        progress=_counted(progress, "the Bayes-optimal policy"),
     )
     return {"regret": best.regret}
 
 
-def _curve(shop: Workshop, settings: Mapping[str, Any], name: str, report: Report) -> Any:
+def _curve(runner: Runner, step: Step, progress: Progress) -> Any:
     """Training and testing regret of the best candidate so far, wherever it changes."""
-    found = shop.records.result(settings["of"])
-    problems, horizon = prior(PRIORS["bernoulli"], arms=2), settings["horizon"]
-    space = make_space(settings["space"], problems, paper=True)
-    made = [space.policy(np.array(item["coordinates"])) for item in found["improvements"]]
-    quick = exact.cost(problems, horizon) < 1.0
-    tested = evaluate(
-        made,
-        problems,
+    settings, horizon = step.settings, step.settings["horizon"]
+    found = runner.records.result(settings["of"])
+    space = make_space(settings["space"], runner.problems, paper=True)
+    quick = costs.exact_seconds(runner.problems, horizon) < 1.0
+    tested = runner.evaluate(
+        [space.policy(np.array(item["coordinates"])) for item in found["improvements"]],
         horizon,
         method="exact" if quick else "monte-carlo",
         episodes=None if quick else settings["episodes"],
         seed=settings["seed"],
-        **shop.who,
-        floor=False,
-        progress=lambda done, total: report(done / total, "testing what was best on the way"),
+        progress=_counted(progress, "testing the best candidates so far"),
     )
     return {
         "method": tested.method,
@@ -357,7 +325,7 @@ def _curve(shop: Workshop, settings: Mapping[str, Any], name: str, report: Repor
     }
 
 
-KINDS: dict[str, Callable[[Workshop, Mapping[str, Any], str, Report], Any]] = {
+KINDS: dict[str, Callable[[Runner, Step, Progress], Any]] = {
     "learn": _learn,
     "search": _search,
     "classes": _classes,

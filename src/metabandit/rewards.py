@@ -1,18 +1,13 @@
-"""What a policy is put to use on: the arms, the rewards, how many plays."""
+"""The rewards that an arm can pay: their range, and whether they are 0 or 1."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..errors import InputError
-from ..settings import read_number
-from .arm import ArmName
-
-if TYPE_CHECKING:
-    from ..priors import Prior
-
+from .errors import InputError
+from .settings import read_number
 
 # What float() would read, but no reward should be.
 _TEXTS = (str, bytes, bytearray, memoryview)
@@ -92,19 +87,3 @@ class Rewards:
         """As `read` takes it."""
         sides = [side if math.isfinite(side) else None for side in (self.low, self.high)]
         return "binary" if self.binary else sides
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What a rule is made for. `prior` is there if it was given; `horizon` is None if not known."""
-
-    arms: tuple[ArmName, ...]
-    rewards: Rewards
-    horizon: int | None = None
-    prior: Prior | None = None
-
-    def need_horizon(self, policy: str) -> int:
-        """The horizon, for policies that cannot do without."""
-        if self.horizon is None:
-            raise InputError(f"{policy} must know how many plays there are: give horizon=")
-        return self.horizon

@@ -1,12 +1,13 @@
-"""`--cluster` and `--workers`: other processes that do the work of a command."""
+"""Long commands: the processes that do their work, and what happens when they are stopped."""
 
 from __future__ import annotations
 
 import logging
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -16,33 +17,39 @@ from .display import say
 if TYPE_CHECKING:
     from ..cluster import Cluster
 
-Scheduler = Annotated[
-    str | None,
-    typer.Option(
-        "--cluster",
-        help="Hand the work to the workers of a running Dask scheduler, such as tcp://host:8786.",
-    ),
-]
-Workers = Annotated[
-    int | None,
-    typer.Option(help="Start so many worker processes on this machine for the run, through Dask."),
-]
+
+@contextmanager
+def stopping(nothing: str) -> Iterator[None]:
+    """Exit with code 130 and a message if a person stops what has no result yet.
+
+    SIGTERM, which batch systems send, is treated like Ctrl-C.
+    """
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    except KeyboardInterrupt:
+        say(f"stopped: {nothing}")
+        raise typer.Exit(130) from None
 
 
 @contextmanager
 def joined(
     address: str | None, workers: int | None, *, kept: Callable[[], str]
 ) -> Iterator[Cluster | None]:
-    """The cluster that was asked for, until the work is done.
+    """Join the cluster of `--cluster` or `--workers`, if any, until the work is done.
 
-    kept: says what a person can do if it is lost on the way
+    `kept` says what a person can do if the cluster is lost on the way.
     """
     if address is None and workers is None:
         yield None
         return
     from ..cluster import Cluster
 
-    # What Dask has to say of connections is for its own logs; people hear of it in our words.
+    # What Dask logs about connections is for its own logs; people read our messages.
     logging.disable(logging.CRITICAL)
     with Cluster(address, workers=workers, announce=say) as cluster:
         at = "this machine" if address is None else cluster.address
@@ -53,15 +60,12 @@ def joined(
         except WorkerError as error:
             raise WorkerError(f"{error}\n{kept()}") from error
         finally:
-            # Whatever is still being done, nobody waits for it.
+            # Nobody waits for what is still running.
             cluster.shutdown(wait=False)
 
 
 def go_on(out: Path | None, *states: Path) -> str:
-    """How a run goes on that was stopped, or lost its workers.
-
-    states: the files that it would go on from, one of them at least
-    """
+    """Say how to continue a run that was stopped or lost its workers, from one of `states`."""
     if out is None:
         return "what was done is lost; with --out it would have been kept"
     if not any(path.exists() for path in states):

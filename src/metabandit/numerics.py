@@ -1,7 +1,8 @@
-"""The functions of an index in plain Python: what the machine computes, one number at a time.
+"""Special functions and random numbers in plain Python, which is also what kernels compile.
 
-Only the standard library is used, and each function calls only `math` and functions of this file, so
-that an exported program can hold their text. Nothing here raises: what is no number is nan.
+Only the standard library is used, and each special function calls only `math` and functions of this
+file: an exported program can hold its text, or a translation (exporting/translation.py, which says
+what it may be written in). Nothing here raises: what is no number is nan.
 
 kl_upper: Newton's and Halley's methods in d = q - mean, in which the divergence
 -mean ln(1 + d/mean) - (1 - mean) ln(1 - d/(1 - mean)) loses no digits for small bounds.
@@ -11,6 +12,11 @@ concave; so is then that of the distribution function I. Halley's method solves 
 p <= 1/2, the smaller tail. I is that density times a continued fraction, and the density comes from
 the deviance of x from the mean and the remainders of Stirling's formula, which do not cancel as
 three logarithms of the gamma function do.
+
+Random numbers are functions of the seed and of where they are used, not of when. Those below are the
+simulator's for episode 0 (kernels/random.py has them over lanes, with the constants of this file), so
+that a player meets ties and makes random plays as a simulated episode does, and its state is a count
+of selections.
 """
 
 import math
@@ -103,9 +109,8 @@ def stirling_rest(x: float) -> float:
     if x < 10.0:
         return math.lgamma(x + 1.0) - (x + 0.5) * math.log(x) + x - 0.5 * math.log(2.0 * math.pi)
     v = 1.0 / (x * x)
-    rest = 1.0 / 1260.0 - v * (
-        1.0 / 1680.0 - v * (1.0 / 1188.0 - v * (691.0 / 360360.0 - v / 156.0))
-    )
+    rest = 1.0 / 1188.0 - v * (691.0 / 360360.0 - v / 156.0)
+    rest = 1.0 / 1260.0 - v * (1.0 / 1680.0 - v * rest)
     return (1.0 / 12.0 - v * (1.0 / 360.0 - v * rest)) / x
 
 
@@ -135,7 +140,7 @@ def beta_fraction(x: float, y: float, a: float, b: float) -> float:
 def beta_start(p: float, a: float, b: float) -> float:
     """About ln(x/(1 - x)) for the p-quantile x of Beta(a, b), p <= 1/2."""
     if a >= 1.0 and b >= 1.0:
-        # The normal quantile, and how Fisher's z is distributed (Abramowitz and Stegun 26.2.22, 26.5.22).
+        # The normal quantile, and the law of Fisher's z (Abramowitz and Stegun 26.2.22, 26.5.22).
         t = math.sqrt(-2.0 * math.log(p))
         z = (2.30753 + 0.27061 * t) / (1.0 + (0.99229 + 0.04481 * t) * t) - t
         u, v = 1.0 / (2.0 * a - 1.0), 1.0 / (2.0 * b - 1.0)
@@ -198,3 +203,67 @@ def beta_quantile(p: float, a: float, b: float) -> float:
         if w == before:
             break
     return y if swapped else x
+
+
+# Random numbers -------------------------------------------------------------------------------
+
+_MASK32 = 0xFFFFFFFF
+_MASK64 = 0xFFFFFFFFFFFFFFFF
+# Steps of the sequences of episodes, slots, pulls and streams.
+WEYL_64 = 0x9E3779B97F4A7C15
+SLOT = 0xD1B54A32D192ED03
+WEYL_32 = 0x9E3779B9
+STREAM = 0x85EBCA6B
+# The multipliers of SplitMix64's finaliser and of the hash of 32 bits, and what tells the key of the
+# randomness that is no reward from that of rewards.
+MIX_A = 0xBF58476D1CE4E5B9
+MIX_B = 0x94D049BB133111EB
+HASH_A = 0x7FEB352D
+HASH_B = 0x846CA68B
+NOISE = 0x68BC21EB
+# Streams: what a random number of a selection is for.
+TIES = 1
+CHOICES = 2
+ARMS = 16
+
+
+def _mix(x: int) -> int:
+    x = ((x ^ (x >> 30)) * MIX_A) & _MASK64
+    x = ((x ^ (x >> 27)) * MIX_B) & _MASK64
+    return x ^ (x >> 31)
+
+
+def episode_seed(seed: int, episode: int) -> int:
+    """The seed whose episode 0 is this episode of `seed`."""
+    return (seed + episode * WEYL_64) & _MASK64
+
+
+def word_of(seed: int, slot: int) -> int:
+    """32 bits of episode 0 of a seed for a slot (0: its key; 1 + k: arm k)."""
+    return _mix((_mix(seed & _MASK64) + slot * SLOT) & _MASK64) >> 32
+
+
+def key_of(seed: int) -> int:
+    """The key of episode 0 of a seed."""
+    return word_of(seed, 0)
+
+
+def bits(key: int, step: int, stream: int) -> int:
+    """32 random bits of a selection."""
+    x = (key + step * WEYL_32 + stream * STREAM) & _MASK32
+    x ^= x >> 16
+    x = (x * HASH_A) & _MASK32
+    x ^= x >> 15
+    x ^= key ^ NOISE
+    x = (x * HASH_B) & _MASK32
+    return x ^ (x >> 16)
+
+
+def below(key: int, step: int, stream: int, limit: int) -> int:
+    """A whole number from 0 to limit - 1."""
+    return (bits(key, step, stream) * limit) >> 32
+
+
+def unit(key: int, step: int, stream: int) -> float:
+    """A uniform number strictly between 0 and 1."""
+    return ((bits(key, step, stream) >> 9) + 0.5) * 1.1920928955078125e-07  # 2^-23

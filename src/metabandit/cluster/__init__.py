@@ -1,0 +1,5 @@
+"""A Dask cluster as an executor."""
+
+from .executor import Cluster
+
+__all__ = ["Cluster"]

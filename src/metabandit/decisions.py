@@ -1,0 +1,218 @@
+"""What a policy decides by: data that exact evaluation, simulation, live play and export interpret.
+
+A decision says everything about how an arm is chosen, given what is known of the arms. Nothing else
+knows a policy: an engine either honours all of a decision or refuses it. How play begins is not part
+of it (see policies/start.py).
+
+`Index` covers most policies of the literature. With index values x_k, rate e(t, h, K) and needed
+plays m(t, h, K), the next arm is
+
+    an arm with the fewest plays        if some arm has fewer than m plays,
+    any arm, with equal probability     with probability e otherwise,
+    an arm with the largest x_k         otherwise,
+
+ties at random.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .errors import InputError
+from .language import Tree, bind, text, variables
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from .language.compile import Compiled
+
+    Array = npt.NDArray[np.float64]
+
+
+def check_moment(tree: Tree, what: str) -> None:
+    """Refuse an expression that reads more than the moment: a rate is the same for all arms."""
+    read = variables(tree) & {"r", "s", "n"}
+    if read:
+        raise InputError(
+            f"{what} must be the same for all arms, so it may read t, h and K only; "
+            f"{text(tree)} reads {', '.join(sorted(read))}"
+        )
+
+
+@dataclass(frozen=True)
+class Index:
+    """The arm with the largest index, with random plays and needed plays where they are wanted.
+
+    tree: the index; parameters: the values of the names in it (and in rate and needed)
+    rate: the probability with which any arm is played instead, of t, h and K
+    needed: plays that every arm must have before the index counts, of t, h and K
+    """
+
+    tree: Tree
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    rate: Tree | None = None
+    needed: Tree | None = None
+
+    @property
+    def bound(self) -> Tree:
+        """The index with the values of its parameters."""
+        return bind(self.tree, self.parameters)
+
+    @property
+    def bound_rate(self) -> Tree | None:
+        return None if self.rate is None else bind(self.rate, self.parameters)
+
+    @property
+    def bound_needed(self) -> Tree | None:
+        return None if self.needed is None else bind(self.needed, self.parameters)
+
+    def program(self) -> Compiled:
+        """The index as the machine runs it; all candidates of a tree share its code."""
+        from .language.compile import compile_expression
+
+        return compile_expression(self.tree).bind(self.parameters)
+
+    def rates(self, horizon: int, begin: int, pseudo_plays: float, arms: int) -> Array:
+        """The rate after each number of plays from `begin` on; empty if there is none."""
+        values = self._by_step(self.bound_rate, horizon, begin, pseudo_plays, arms)
+        for value in values[begin:]:
+            check_rate(float(value), self)
+        return values
+
+    def needed_plays(self, horizon: int, begin: int, pseudo_plays: float, arms: int) -> Array:
+        """The plays that every arm needs after each number of plays; empty if none are needed."""
+        values = self._by_step(self.bound_needed, horizon, begin, pseudo_plays, arms)
+        for value in values[begin:]:
+            check_needed(float(value), self)
+        return values
+
+    def _by_step(
+        self, tree: Tree | None, horizon: int, begin: int, pseudo_plays: float, arms: int
+    ) -> Array:
+        import numpy as np
+
+        from .language.values import evaluate_tree
+
+        if tree is None:
+            return np.zeros(0)
+        steps = np.arange(begin, horizon, dtype=np.float64)
+        moment: dict[str, Any] = {"t": pseudo_plays + steps, "h": horizon - steps, "K": float(arms)}
+        values = np.zeros(horizon)
+        values[begin:] = evaluate_tree(tree, moment)
+        return values
+
+
+def check_rate(value: float, decision: Index) -> float:
+    """A probability, or an error that names the rate."""
+    if not 0.0 <= value <= 1.0:
+        assert decision.bound_rate is not None
+        raise InputError(
+            f"the rate of random plays, {text(decision.bound_rate)}, must lie between 0 and 1 at every "
+            f"play, but it is {value:g} at one; limit it, as in min(1, ...)"
+        )
+    return value
+
+
+def check_needed(value: float, decision: Index) -> float:
+    """A number of plays, or an error that names what is needed."""
+    if math.isnan(value):
+        assert decision.bound_needed is not None
+        raise InputError(
+            f"the plays that each arm needs first, {text(decision.bound_needed)}, are not a number at "
+            f"some play; guard its divisions and logarithms"
+        )
+    return value
+
+
+@dataclass(frozen=True, eq=False)
+class ByTable:
+    """The largest index from a table by plays made and counts (plays, reward sum) of the arm.
+
+    table: [row, entry], an index for each number m of plays made, then for each pair (plays,
+        successes) of the arm with up to m plays; between whole reward sums it is interpolated
+    row_of: the row of each arm
+    means: the Beta distribution (a, b) of each arm's mean, which decides after the last play
+    """
+
+    horizon: int
+    table: Array
+    row_of: tuple[int, ...]
+    means: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ByCuts:
+    """The better of two arms that pay 0 or 1, from a table.
+
+    cuts: uint16[entry, 2], for each number of plays made and each (plays, successes) of arm 1: arm 1
+        is better while arm 2 has fewer successes than the first number, as good while it has fewer
+        than the second
+    means: the Beta distribution (a, b) of each arm's mean, which decides after the last play
+    """
+
+    horizon: int
+    cuts: npt.NDArray[np.uint16]
+    means: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class ByPosterior:
+    """Thompson sampling: the largest draw from the arms' posteriors.
+
+    beta: draws from Beta(a + reward sum, b + plays - reward sum), for rewards in [0, 1];
+    else sigma: draws from N(mean, sigma^2 / plays)
+    """
+
+    beta: tuple[float, float] | None = None
+    sigma: float = 1.0
+
+
+@dataclass(frozen=True)
+class ByEpochs:
+    """UCB2 (Auer et al. 2002): the arm of the best index is played for an epoch.
+
+    Epoch i of an arm has tau(i + 1) - tau(i) plays, tau(i) = ceil((1 + alpha)^i), and the index is
+    r + sqrt((1 + alpha) ln(e t / tau(i)) / (2 tau(i))).
+    """
+
+    alpha: float
+
+    def levels(self) -> Iterator[tuple[int, int]]:
+        """Each value of tau, and how many epochs with that value are empty: all but the last."""
+        base = 1.0 + self.alpha
+
+        def tau(epoch: int) -> int:
+            return math.ceil(base**epoch)
+
+        epoch = 0
+        while True:
+            value = tau(epoch)
+            last = max(epoch, math.floor(math.log(value) / math.log(base)) - 1)
+            while tau(last + 1) == value:
+                last += 1
+            yield value, last - epoch
+            epoch = last + 1
+
+    def levels_up_to(self, horizon: int) -> list[tuple[int, int]]:
+        """The levels up to the first tau beyond the horizon, and one more."""
+        found: list[tuple[int, int]] = []
+        for tau, empty in self.levels():
+            beyond = bool(found) and found[-1][0] > horizon
+            found.append((tau, 0 if beyond else empty))
+            if beyond:
+                break
+        return found
+
+
+@dataclass(frozen=True)
+class Own:
+    """A person's own rule: choose(n, r, s, t, h, u) returns the number of the arm to play."""
+
+    function: Callable[..., Any]
+
+
+Decision = Index | ByTable | ByCuts | ByPosterior | ByEpochs | Own

@@ -1,0 +1,282 @@
+"""Policies that are solved for a prior and a horizon: the optimal one, and the Gittins index."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..decisions import ByCuts, ByTable, Decision
+from ..errors import InputError
+from ..files import check_new, written
+from ..settings import check_horizon, check_whole
+from .base import Policy, Progress, Setting
+from .start import EACH_ONCE, FREE, Start
+
+if TYPE_CHECKING:
+    from ..bayes.optimum import Optimum
+    from ..priors import Bernoulli, Prior
+
+_FORMAT = "metabandit optimal policy 1"
+
+
+def check_target(path: str | Path) -> Path:
+    """A path that a policy can be saved to: nothing is overwritten."""
+    if Path(path).exists():
+        # There is no --force here: half a minute's work is not written over.
+        raise InputError(f"the file {path} exists already; remove it or choose another name")
+    return check_new(path, (".npz",), "the file of an optimal policy")
+
+
+def _two_arms(prior: Prior) -> Bernoulli:
+    from ..bayes.optimum import check_solvable
+
+    known = check_solvable(prior, "the optimal policy")
+    if known.arms != 2:
+        raise InputError(
+            f"the optimal policy as a table is for 2 arms, not {known.arms}; its value for "
+            f"three arms is what metabandit optimal prints"
+        )
+    return known
+
+
+class OptimalPolicy(Policy):
+    """The Bayes-optimal policy for two Bernoulli arms, as a table of what to do in every state.
+
+    It is optimal for its own prior and horizon. Played on another prior, or for fewer plays, it shows
+    what a wrong belief costs.
+
+    Parameters
+    ----------
+    prior : Bernoulli
+        What is known of the two arms.
+    horizon : int
+        Plays in all.
+    start : {"free", "each-once"}
+        Whether all play is free, or each arm must be played once first.
+    name : str, optional
+        What tables call it.
+    threads : int, optional
+        All cores by default.
+    progress : callable, optional
+        Called as progress(states done, states in all).
+    """
+
+    path: Path | None = None
+    binary = True
+
+    def __init__(
+        self,
+        prior: Prior,
+        horizon: int,
+        *,
+        start: str = FREE,
+        name: str | None = None,
+        threads: int | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        from ..bayes.induction import solve
+        from ..bayes.optimum import check_start
+
+        known = _two_arms(prior)
+        self.horizon = check_horizon(horizon)
+        check_start(start, 2, self.horizon)
+        self.name = name or f"optimal for {self.horizon} plays"
+        self.alpha, self.beta = known.alpha, known.beta
+        self.start = start
+        self.expected_reward, self.cuts = solve(
+            known, self.horizon, start=start, keep=True, threads=threads, progress=progress
+        )
+        self.regret = self.horizon * known.expected_best() - self.expected_reward
+
+    @property
+    def optimum(self) -> Optimum:
+        """What the policy gets on its own prior."""
+        from ..bayes.optimum import Optimum
+        from ..priors import Bernoulli
+
+        prior = str(Bernoulli(alpha=self.alpha, beta=self.beta))
+        return Optimum(prior, 2, self.horizon, self.start, self.expected_reward, self.regret)
+
+    def choose(self, plays: Sequence[int], successes: Sequence[int]) -> tuple[int, ...]:
+        """The best arms, numbered from 0, after these plays and successes; two if they are equal.
+
+        >>> import metabandit as mb
+        >>> mb.OptimalPolicy(mb.Bernoulli(arms=2), 10).choose(plays=[1, 0], successes=[1, 0])
+        (0,)
+        """
+        if any(not hasattr(item, "__len__") or len(item) != 2 for item in (plays, successes)):
+            raise InputError("plays and successes have one number for each of the 2 arms")
+        counts = [check_whole(number, "plays", 0) for number in plays]
+        wins = [check_whole(number, "successes", 0) for number in successes]
+        m = sum(counts)
+        if wins[0] > counts[0] or wins[1] > counts[1]:
+            raise InputError(f"an arm has more successes than plays: {wins} in {counts}")
+        if m >= self.horizon:
+            raise InputError(
+                f"{m} plays are made already, and the policy is for {self.horizon}: solve it for more"
+            )
+        if self.start == EACH_ONCE and m < 2:
+            return (m,)
+        entry = math.comb(m + 2, 3) + math.comb(counts[0] + 1, 2) + wins[0]
+        better, equal = self.cuts[entry]
+        if wins[1] < better:
+            return (0,)
+        return (0, 1) if wins[1] < equal else (1,)
+
+    def content(self) -> Any:
+        from .file import Solved
+
+        return Solved(
+            horizon=self.horizon,
+            start=self.start,
+            alpha=(self.alpha[0], self.alpha[1]),
+            beta=(self.beta[0], self.beta[1]),
+            file=None if self.path is None else str(self.path.absolute()),
+        )
+
+    def start_for(self, setting: Setting) -> Start:
+        return Start(self.start)
+
+    def check_setting(self, setting: Setting) -> None:
+        rewards = setting.rewards
+        if setting.arms != 2:
+            raise InputError(f"{self.name} is for 2 arms, not {setting.arms}")
+        if not rewards.binary:
+            raise InputError(
+                f'{self.name} is for arms that pay 0 or 1 (rewards="binary"), not for rewards of '
+                f"{setting.paid_by} between {rewards.low:g} and {rewards.high:g}"
+            )
+        if setting.horizon is not None and setting.horizon > self.horizon:
+            raise InputError(
+                f"{self.name} was solved for {self.horizon} plays; the horizon must not be longer, "
+                f"not {setting.horizon}"
+            )
+
+    def decision(self, setting: Setting, progress: Progress | None = None) -> Decision:
+        means = tuple(zip(self.alpha, self.beta, strict=True))
+        return ByCuts(self.horizon, self.cuts, means)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the policy to a file ending in .npz, which `policy` and the command line read."""
+        import numpy as np
+
+        path = check_target(path)
+        with written(path, "the policy") as file:
+            np.savez_compressed(
+                file,
+                format=_FORMAT,
+                horizon=self.horizon,
+                start=self.start,
+                alpha=self.alpha,
+                beta=self.beta,
+                expected_reward=self.expected_reward,
+                regret=self.regret,
+                cuts=self.cuts,
+            )
+        self.path = path
+        return path
+
+    @classmethod
+    def load(cls, path: str | Path) -> OptimalPolicy:
+        """Read a policy that `save` wrote."""
+        import numpy as np
+
+        policy = cls.__new__(cls)
+        policy.name = str(path)
+        policy.path = Path(path)
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                if str(file["format"]) != _FORMAT:
+                    raise InputError(f"{path} has another format than {_FORMAT!r}")
+                policy.horizon = int(file["horizon"])
+                policy.start = str(file["start"])
+                policy.alpha = tuple(file["alpha"].tolist())
+                policy.beta = tuple(file["beta"].tolist())
+                policy.expected_reward = float(file["expected_reward"])
+                policy.regret = float(file["regret"])
+                policy.cuts = file["cuts"]
+            policy._check()
+        except FileNotFoundError:
+            raise InputError(f"the file {path} does not exist") from None
+        except InputError:
+            raise
+        except Exception:
+            # Whatever NumPy has to say about such a file does not help its owner.
+            raise InputError(
+                f"{path} is no policy that metabandit saved, or it is damaged; save it again"
+            ) from None
+        return policy
+
+    def _check(self) -> None:
+        """What a file says must be a policy."""
+        if self.start not in (FREE, EACH_ONCE):
+            raise ValueError("no such start")
+        if self.horizon < 1 or self.cuts.shape != (math.comb(self.horizon + 2, 3), 2):
+            raise ValueError("another number of states than the horizon has")
+        if str(self.cuts.dtype) != "uint16" or (self.cuts[:, 0] > self.cuts[:, 1]).any():
+            raise ValueError("cuts that cannot be")
+        if int(self.cuts.max()) > self.horizon:
+            raise ValueError("more successes than plays")
+        if not (math.isfinite(self.expected_reward) and math.isfinite(self.regret)):
+            raise ValueError("values that are no numbers")
+        numbers = (*self.alpha, *self.beta)
+        if len(self.alpha) != 2 or len(self.beta) != 2 or not all(x > 0.0 for x in numbers):
+            raise ValueError("no prior of two arms")
+
+
+def _prior(setting: Setting) -> Prior:
+    """The prior; in live play without one all means are equally likely."""
+    from ..priors import Bernoulli
+
+    return setting.prior or Bernoulli(max(setting.arms, 2))
+
+
+def check_optimal(setting: Setting, name: str) -> None:
+    """Refuse what the catalogue's `optimal` cannot be solved for."""
+    setting.need_horizon(name)
+    known = _two_arms(_prior(setting))
+    if setting.arms != 2 or not setting.rewards.binary:
+        raise InputError(
+            f'{name} is for 2 arms that pay 0 or 1 (rewards="binary"), not for {setting.arms} arms '
+            f"with rewards between {setting.rewards.low:g} and {setting.rewards.high:g} ({known})"
+        )
+
+
+def optimal_for_prior(
+    setting: Setting, values: Mapping[str, float], progress: Progress | None
+) -> Decision:
+    """The optimal policy for the prior and the horizon of the setting."""
+    horizon = setting.need_horizon("optimal")
+    return OptimalPolicy(_prior(setting), horizon, progress=progress).decision(setting)
+
+
+def check_gittins(setting: Setting, name: str) -> None:
+    """Refuse rewards outside [0, 1], and tables that do not fit in memory."""
+    from ..bayes.gittins import check_gittins_memory
+
+    horizon = setting.need_horizon(name)
+    if not setting.rewards.in_unit_interval:
+        raise InputError(
+            f"{name} is for rewards in [0, 1]; those of {setting.paid_by} lie between "
+            f"{setting.rewards.low:g} and {setting.rewards.high:g}"
+        )
+    check_gittins_memory(_prior(setting), horizon)
+
+
+def gittins(setting: Setting, values: Mapping[str, float], progress: Progress | None) -> Decision:
+    """The finite-horizon Gittins index of each arm, as a table.
+
+    The means' Beta distributions are those of the prior, uniform if it says none. For two arms and
+    more this is no optimum: the index is optimal against a known arm, not against others.
+    """
+    import numpy as np
+
+    from ..bayes.gittins import gittins_table, means_of
+
+    horizon = setting.need_horizon("gittins")
+    means = means_of(_prior(setting))
+    kinds = list(dict.fromkeys(means))
+    table = np.stack([gittins_table(horizon, *kind, progress=progress) for kind in kinds])
+    return ByTable(horizon, table, tuple(kinds.index(kind) for kind in means), tuple(means))

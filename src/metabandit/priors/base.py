@@ -1,0 +1,103 @@
+"""What a prior is: a distribution over problems, each with the parameters of all arms' rewards.
+
+To add one, subclass `Prior` and write `draw`; docs/extending.md shows how.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..errors import InputError
+from ..settings import check_whole, read_number, write_number
+from .families import Array, Family
+
+
+class Prior(ABC):
+    """A distribution over problems with arms of one family.
+
+    Subclasses set `family` and `arms` and write `draw`. `regret_means` and `counts` have defaults.
+
+    Attributes
+    ----------
+    family : Family
+        The kind of rewards.
+    arms : int
+        The number of arms.
+
+    Examples
+    --------
+    >>> import metabandit as mb
+    >>> class Even(mb.Prior):
+    ...     family = mb.BERNOULLI
+    ...     def __init__(self, arms):
+    ...         self.arms = arms
+    ...     def draw(self, rng, problems):
+    ...         return np.full((problems, self.arms, 1), 0.5)
+    >>> mb.evaluate("ucb1", Even(arms=3), horizon=10, episodes=100)[0].mean_regret
+    0.0
+    """
+
+    family: Family
+    arms: int
+
+    @abstractmethod
+    def draw(self, rng: np.random.Generator, problems: int) -> Array:
+        """Parameters of so many problems, as an array [problem, arm, parameter]."""
+
+    def regret_means(self, parameters: Array) -> Array:
+        """The mean rewards that regret is counted against, as an array [problem, arm]."""
+        return self.family.mean(parameters)
+
+    def counts(self) -> Array | None:
+        """Pseudo-observations that say the same as the prior, or None if it has none.
+
+        Rows: plays, reward sum, sum of squared rewards; one column per arm.
+        """
+        return None
+
+    def __str__(self) -> str:
+        return type(self).__name__
+
+
+def check_prior(prior: object) -> Prior:
+    """The prior, or an error if it is something else."""
+    if not isinstance(prior, Prior):
+        raise InputError(f"the prior must be a Prior such as Bernoulli(arms=2), not {prior!r}")
+    return prior
+
+
+def check_arms(arms: object) -> int:
+    """The number of arms as a person gave it."""
+    return check_whole(arms, "the number of arms (--arms)", 2, most=10_000)
+
+
+def check_positive(value: float, what: str) -> float:
+    """A number greater than 0."""
+    number = read_number(value, what)
+    if number <= 0.0:
+        raise InputError(f"{what} must be greater than 0, not {number:g}")
+    return number
+
+
+def check_precision(size: float, detail: float) -> None:
+    """Refuse rewards that float32, which they go through, cannot tell apart."""
+    if size > 1000.0 * detail:
+        raise InputError(
+            f"rewards of size {size:g} that differ by {detail:g} are too alike for the simulator's "
+            f"precision (at most 1000 to 1); subtract what is common to all, as regret does not "
+            f"depend on it"
+        )
+
+
+def write_prior(name: str, **settings: str | float | Sequence[float]) -> str:
+    """A prior as `prior` reads it; numbers that are the same for all arms are written once."""
+    parts = []
+    for key, value in settings.items():
+        if not isinstance(value, str):
+            each = [value] if isinstance(value, float) else list(value)
+            value = ":".join(map(write_number, each[:1] if len(set(each)) == 1 else each))
+        parts.append(f"{key}={value}")
+    return f"{name}:{','.join(parts)}"

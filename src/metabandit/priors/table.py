@@ -1,0 +1,156 @@
+"""A person's past problems as a prior, from a CSV file or an array."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InputError, nearest
+from ..files import read_text
+from ..settings import is_number, read_number
+from .base import Prior, check_arms, check_positive, check_precision, write_prior
+from .families import BERNOULLI, BETA, GAUSSIAN, Array, Family, beta_parameters
+
+_FAMILIES = {family.name: family for family in (BERNOULLI, GAUSSIAN, BETA)}
+
+
+class Table(Prior):
+    """Past problems from a CSV file: one row per problem, one column per arm (its mean reward).
+
+    Problems are drawn from the rows with equal probability.
+
+    Parameters
+    ----------
+    path : str, Path or array
+        The file, whose first row may hold column names; or an array [problem, arm].
+    arms : int, optional
+        The number of arms, to be compared with the columns.
+    family : {"bernoulli", "gaussian", "beta"}
+        What the rewards are.
+    noise : float
+        Standard deviation of Gaussian rewards.
+    concentration : float
+        Of Beta rewards: the larger, the closer they are to their mean.
+
+    Examples
+    --------
+    >>> import metabandit as mb
+    >>> past = mb.Table([[0.04, 0.05], [0.06, 0.05], [0.03, 0.07]])
+    >>> past.arms, str(past)
+    (2, 'table:problems=3,family=bernoulli')
+    """
+
+    def __init__(
+        self,
+        path: str | Path | npt.ArrayLike,
+        *,
+        arms: int | None = None,
+        family: str = "bernoulli",
+        noise: float = 1.0,
+        concentration: float = 10.0,
+    ) -> None:
+        self.path = Path(path) if isinstance(path, (str, Path)) else None
+        if family not in _FAMILIES:
+            raise InputError(f"unknown family {family!r} for a table; {nearest(family, _FAMILIES)}")
+        self.family = _FAMILIES[family]
+        self.noise = check_positive(noise, "noise of the table")
+        self.concentration = check_positive(concentration, "concentration of the table")
+        self.means = (
+            _read_means(self.path, self.family) if self.path else _check_means(path, self.family)
+        )
+        self.arms = self.means.shape[1]
+        if self.family == GAUSSIAN:
+            check_precision(float(np.abs(self.means).max()), self.noise)
+        if arms is not None and check_arms(arms) != self.arms:
+            raise InputError(
+                f"{self.path or 'the table'} has {self.arms} columns, so its problems have "
+                f"{self.arms} arms, not {arms}; leave out --arms"
+            )
+
+    def draw(self, rng: np.random.Generator, problems: int) -> Array:
+        means = self.means[rng.integers(0, len(self.means), problems)]
+        if self.family == GAUSSIAN:
+            return np.stack([means, np.full_like(means, self.noise)], axis=-1)
+        if self.family == BETA:
+            return beta_parameters(means, self.concentration)
+        return means[..., None]
+
+    def __str__(self) -> str:
+        rows = {"path": str(self.path)} if self.path else {"problems": str(len(self.means))}
+        more = {"gaussian": {"noise": self.noise}, "beta": {"concentration": self.concentration}}
+        name = self.family.name
+        return write_prior("table", **rows, family=name, **more.get(name, {}))
+
+
+def _read_means(path: Path, family: Family) -> Array:
+    """Mean rewards [problem, arm] from a CSV file, each checked against the family's support."""
+    content = read_text(path, encoding="utf-8-sig")
+    try:
+        lines = list(csv.reader(content.splitlines()))
+    except csv.Error as error:
+        raise InputError(f"the file {path} is no CSV file: {error}") from None
+    rows: list[list[float]] = []
+    width = 0
+    for number, cells in enumerate(lines, start=1):
+        if not any(cell.strip() for cell in cells):
+            continue
+        if not width:
+            width = len(cells)
+            if not any(is_number(cell) for cell in cells):
+                continue
+        if len(cells) != width:
+            raise InputError(
+                f"{path}, line {number}: {len(cells)} cells, the first line has {width}"
+            )
+        rows.append(
+            [
+                _read_mean(cell, f"{path}, line {number}, column {column}", family)
+                for column, cell in enumerate(cells, start=1)
+            ]
+        )
+    if not rows:
+        raise InputError(
+            f"{path} holds no problem: one row per problem, one column per arm is expected"
+        )
+    if width < 2:
+        raise InputError(f"{path} has 1 column; a problem has at least 2 arms, one column each")
+    return np.array(rows)
+
+
+def _read_mean(cell: str, where: str, family: Family) -> float:
+    if not cell.strip():
+        raise InputError(f"{where}: the cell is empty; every arm needs its mean reward")
+    value = read_number(cell, where)
+    low, high = family.support
+    if not low <= value <= high:
+        raise InputError(
+            f"{where}: {value:g} is no mean of a {family.name} reward, "
+            f"which lies between {low:g} and {high:g}"
+        )
+    return value
+
+
+def _check_means(means: Any, family: Family) -> Array:
+    """Mean rewards that are given as an array [problem, arm]."""
+    try:
+        array = np.array(means, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("problems must be a file or an array of numbers [problem, arm]") from None
+    low, high = family.support
+    if array.ndim != 2 or not len(array) or array.shape[1] < 2:
+        raise InputError(
+            f"an array of problems has one row per problem and at least 2 columns, one per arm; "
+            f"its shape is {array.shape}"
+        )
+    if np.isnan(array).any():
+        raise InputError("every arm of every problem needs its mean reward; some are not a number")
+    if not (np.isfinite(array).all() and array.min() >= low and array.max() <= high):
+        raise InputError(
+            f"means of {family.name} rewards must lie between {low:g} and {high:g}; those given "
+            f"reach from {array.min():g} to {array.max():g}"
+        )
+    return array

@@ -1,0 +1,204 @@
+"""`reproduce`: do the steps of the paper's experiments, each once, and keep their records."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError, Executor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...errors import InputError, nearest
+from ...settings import check_whole
+from ...workers import Job, Pending, make_workers
+from .plan import PARTS, SCALES, Step, steps
+from .records import Records
+
+if TYPE_CHECKING:
+    from .work import Runner
+
+RECORDS = "records.jsonl"
+# A folder for what is half done.
+UNFINISHED = ".unfinished"
+# Steps that read all formula classes, and those that take longer (seconds on two cores), are done here
+# with the help of other processes; all others are handed out whole.
+_SHARED = ("classes", "search", "better", "sooner")
+_LONGEST = 60.0
+
+
+def default_folder(scale: str) -> Path:
+    """Where a reproduction goes if nobody says."""
+    return Path(f"reproduction-{scale}")
+
+
+def reproduce(
+    part: str = "all",
+    *,
+    scale: str = "quick",
+    out: str | Path | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    executor: Executor | None = None,
+    progress: Callable[[float, str], None] | None = None,
+    announce: Callable[[str], None] | None = None,
+) -> Records:
+    """Reproduce the paper's experiments, beside today's policies and our own.
+
+    Parameters
+    ----------
+    part : str
+        ``table1``, ``table2``, ``classes`` (of formulas), ``curves`` (of learning), ``times`` or
+        ``all``.
+    scale : str
+        ``quick`` (minutes) or ``paper`` (its budgets; about two hours on two cores).
+    out : path, optional
+        A folder for the records, ``reproduction-SCALE`` by default. Steps that have a record there
+        are not done again, so a run that was stopped goes on where it was.
+    seed : int
+        Seed of everything random.
+    threads : int, optional
+        Threads to use; all cores by default. Results do not depend on it.
+    executor : Executor, optional
+        Hands parts of the work to other processes (docs/cluster.md); changes no result.
+    progress : callable, optional
+        Called with the share that is done and with what is going on.
+    announce : callable, optional
+        Called with messages.
+
+    Returns
+    -------
+    Records
+        The result of each step; `load_report` makes a report from their folder.
+
+    Examples
+    --------
+    >>> import metabandit as mb
+    >>> records = mb.reproduce("curves", out="curves")  # doctest: +SKIP
+    >>> report = mb.load_report("curves")  # doctest: +SKIP
+    """
+    if part not in PARTS:
+        raise InputError(f"there is no part {part!r} to reproduce; {nearest(str(part), PARTS)}")
+    if scale not in SCALES:
+        raise InputError(f"unknown scale {scale!r}; {nearest(str(scale), SCALES)}")
+    seed = check_whole(seed, "the seed", 0, most=2**62)
+    workers = make_workers(threads, executor)
+    folder = default_folder(scale) if out is None else Path(out)
+    _make(folder)
+    # What is heavy is loaded only now that everything is checked.
+    from ...engine.task import silent, versions
+    from .work import Runner
+
+    todo = steps(part, SCALES[scale], seed)
+    records = Records.open(folder / RECORDS, scale, seed)
+    unfinished = folder / UNFINISHED
+    try:
+        unfinished.mkdir(exist_ok=True)
+        for step in todo:
+            if step.id in records and records[step.id]["settings"] != step.settings:
+                raise InputError(
+                    f"{folder / RECORDS} was made by another version of metabandit: {step.id} has other "
+                    f"settings there; choose another folder (--out)"
+                )
+        runner = Runner(records, unfinished, workers, announce or silent)
+        _Run(runner, records, todo, versions(), progress).run()
+        shutil.rmtree(unfinished, ignore_errors=True)
+    finally:
+        records.close()
+    records.sort([step.id for step in todo])
+    return records
+
+
+@dataclass
+class _Run:
+    """Steps that are done, here or by other processes, until each has its record."""
+
+    runner: Runner
+    records: Records
+    todo: Sequence[Step]
+    versions: dict[str, str]
+    progress: Callable[[float, str], None] | None
+    pending: list[tuple[Step, Pending]] = field(default_factory=list)
+
+    def run(self) -> None:
+        """All steps that have no record, each after those that it needs."""
+        from .work import remote_runner
+
+        workers = self.runner.workers
+        remote = partial(remote_runner, self.records.scale, self.records.seed)
+        try:
+            for step in self.todo:
+                if step.id in self.records:
+                    continue
+                self._collect(step.needs)
+                whole = step.kind not in _SHARED and step.weight <= _LONGEST
+                if workers.executor is not None and whole:
+                    needed = [self.records[name] for name in step.needs]
+                    job = Job((step, needed), 2.0 * step.weight)  # seconds of one core
+                    self.pending.append((step, workers.submit(remote, "do_alone", job)))
+                else:
+                    self._tell(step, 0.0, "")
+                    found = self.runner.do(step, partial(self._tell, step))
+                    self._keep(step, found, max(workers.threads, workers.slots))
+                self._collect()
+            while self.pending:
+                self._tell(None, 0.0, f"{len(self.pending)} steps are being worked on")
+                self._collect([self.pending[0][0].id])
+        finally:
+            for step, asked in self.pending:
+                asked.cancel()
+                # What had come back before something went wrong is kept; what went wrong is known.
+                with suppress(Exception, CancelledError):
+                    if asked.done():
+                        self._keep(step, asked.result(), 1)
+
+    def _collect(self, names: Sequence[str] = ()) -> None:
+        """Keep what has come back, and wait for these."""
+        for item in list(self.pending):
+            step, asked = item
+            if step.id in names or asked.done():
+                self._keep(step, asked.result(), 1)
+                self.pending = [other for other in self.pending if other is not item]
+
+    def _keep(self, step: Step, found: tuple[dict[str, Any], float], threads: int) -> None:
+        result, seconds = found
+        self.records.add(
+            {
+                "id": step.id,
+                "kind": step.kind,
+                "settings": dict(step.settings),
+                "seed": self.records.seed,
+                "threads": threads,
+                "versions": self.versions,
+                "seconds": round(seconds, 3),
+                "result": result,
+            }
+        )
+
+    def _tell(self, step: Step | None, share: float, doing: str) -> None:
+        """How far the whole run is."""
+        if self.progress is None:
+            return
+        done = sum(item.weight for item in self.todo if item.id in self.records)
+        if step is not None:
+            done += share * step.weight
+            doing = f"{step.id}: {doing}"
+        self.progress(done / sum(item.weight for item in self.todo), doing)
+
+
+def _make(folder: Path) -> None:
+    """Make the folder of a reproduction, or see that it is one."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        others = [item for item in folder.iterdir() if item.name != RECORDS]
+    except OSError as error:
+        raise InputError(
+            f"the folder {folder} cannot be made or read: {error.strerror}; choose another one (--out)"
+        ) from None
+    if others and not (folder / RECORDS).exists():
+        raise InputError(
+            f"the folder {folder} holds other files, {others[0].name} among them; a reproduction needs a "
+            f"folder of its own (--out)"
+        )
