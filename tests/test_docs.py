@@ -19,16 +19,14 @@ from metabandit.studies.maes2012.records import Records
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+# These start processes, or write a journal to disk play by play.
+SLOW = {"cluster.md-0", "production.md-0"}
 BLOCKS = [
-    pytest.param(
-        code,
-        id=f"{page.name}-{number}",
-        marks=[pytest.mark.slow] if "ProcessPool" in code else [],
-    )
+    pytest.param(code, id=name, marks=[pytest.mark.slow] if name in SLOW else [])
     for page in PAGES
     for number, code in enumerate(re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.S))
+    for name in [f"{page.name}-{number}"]
 ]
-
 
 # What registers something, or starts processes that import it, gets a process of its own.
 APART = re.compile(r"\bregister|__main__|ProcessPool")

@@ -318,7 +318,9 @@ def test_evaluate_gives_the_same(executor):
         ("r + a/(n + b)", TWO, 30, {}),
         ("r + a/(n + b)", mb.TruncatedGaussian(arms=3), 30, {"episodes": 2000}),
         ("power-1", TWO, 20, {"objective": "wins", "reference": "ucb1-tuned"}),
-        ("power-2", TWO, 450, {"protocol": "paper:problems=10,runs=5"}),
+        pytest.param(
+            "power-2", TWO, 450, {"protocol": "paper:problems=10,runs=5"}, marks=pytest.mark.slow
+        ),
         ("ucb2", mb.Gaussian(arms=2), 20, {"objective": "quantile:q=0.9", "episodes": 2000}),
         ("ucb1", mb.Bernoulli(arms=4), 450, {"episodes": 500}),
         # An index that is not finite on some problems only.
@@ -342,7 +344,7 @@ def test_learn_gives_the_same(executor, space, prior, horizon, options):
         ("exact", {}),
         ("halving", {"effort": 0.01}),
         ("halving", {"effort": 0.01, "objective": "wins", "reference": "ucb1"}),
-        ("halving", {"effort": 0.01, "objective": "simple"}),
+        pytest.param("halving", {"effort": 0.01, "objective": "simple"}, marks=pytest.mark.slow),
         ("ucb1-tuned", {"pulls": 5000}),
     ],
 )

@@ -110,6 +110,7 @@ def test_other_policies_are_those_of_fractions(arms, means):
         assert regret(text, prior, 6) == pytest.approx(expected, abs=1e-12), text
 
 
+@pytest.mark.slow
 def test_ucb1_normal_beyond_its_forced_plays():
     """With few arms its index is first read after some sixty plays: compare with the simulator."""
     prior = mb.Bernoulli()
@@ -239,7 +240,10 @@ TEN = [
 ]
 
 
-@pytest.mark.parametrize("horizon", [10, 37, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "horizon",
+    [10, pytest.param(37, marks=pytest.mark.slow), pytest.param(100, marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize(
     "prior",
     [mb.Bernoulli(), mb.Bernoulli(alpha=[3, 1], beta=[2, 1]), mb.Bernoulli(alpha=0.5, beta=4)],

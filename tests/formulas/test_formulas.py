@@ -609,6 +609,7 @@ def test_classes_for_other_problems_are_refused():
             mb.search(prior, horizon, classes=sharp, start=start)
 
 
+@pytest.mark.slow
 def test_rewards_beyond_the_unit_interval_have_classes_of_their_own():
     assert mb.classify(["r", "r*r"]) == [0, 0]
     reached = mb.reachable_sample(mb.Gaussian(arms=2), 10)

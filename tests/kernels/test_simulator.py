@@ -154,7 +154,7 @@ def figures(**options):
     return result.to_dict(), result.covariance.tolist()
 
 
-@pytest.mark.parametrize("arms", [2, 5])
+@pytest.mark.parametrize("arms", [2, pytest.param(5, marks=pytest.mark.slow)])
 def test_threads_and_block_size_change_nothing(arms):
     alone = figures(threads=1, arms=arms)
     assert figures(threads=2, arms=arms) == alone

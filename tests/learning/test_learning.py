@@ -427,7 +427,12 @@ def test_two_numbers_beat_the_papers_formula():
     ("space", "prior", "options"),
     [
         ("power-1", TWO, {"effort": 0.02}),
-        ("r + a/n", mb.Bernoulli(arms=3), {"protocol": "paper", "generations": 3}),
+        pytest.param(
+            "r + a/n",
+            mb.Bernoulli(arms=3),
+            {"protocol": "paper", "generations": 3},
+            marks=pytest.mark.slow,
+        ),
         ("ucb1", mb.Gaussian(arms=3), {"generations": 4}),
         ("ucb1", TWO, {"objective": "wins", "reference": "ucb1-tuned", "generations": 3}),
     ],

@@ -83,8 +83,13 @@ def play_both(policy, choose, prior, horizon, seed):
     return made, expected
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [*CATALOGUE, *OTHERS])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name == "optimal" else [pytest.mark.slow])
+        for name in [*CATALOGUE, *OTHERS]
+    ],
+)
 def test_ten_thousand_plays_are_those_of_the_twin(name):
     """Of each policy of the catalogue; two thousand of the others."""
     policy = OTHERS.get(name) or mb.policy(name)

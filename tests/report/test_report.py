@@ -239,6 +239,7 @@ def test_colours_differ_without_colour_vision():
         assert apart[~np.eye(len(seen), dtype=bool)].min() > 0.12
 
 
+@pytest.mark.slow
 def test_pictures_in_all_formats(reproduction, tmp_path):
     some = tuple(
         figure for figure in reproduction.figures() if figure.id in ("curves-100", "map-choices")

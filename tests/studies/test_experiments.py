@@ -74,6 +74,7 @@ def test_no_c_of_kl_ucb_has_what_the_table_says():
     assert 0.742 < found.ranking()[0].mean_regret < 0.7425
 
 
+@pytest.mark.slow
 def test_rows_of_the_table_are_not_all_of_one_sample():
     """As the notes have it: where the table prints a policy twice, and how far KL-UCB's rows are away."""
     alike = ["ucb2:alpha=0.001", "ucb2:alpha=0.000749"]

@@ -27,7 +27,7 @@ def rows(name):
         return list(csv.DictReader(file))
 
 
-@pytest.mark.parametrize("horizon", [10, 100])
+@pytest.mark.parametrize("horizon", [10, pytest.param(100, marks=pytest.mark.slow)])
 def test_exact_values(horizon):
     """Within three standard errors of the Bayes regret computed without noise."""
     exact = {
@@ -42,7 +42,9 @@ def test_exact_values(horizon):
 
 
 @pytest.mark.parametrize("family", ["bernoulli", "gaussian"])
-@pytest.mark.parametrize(("horizon", "episodes"), [(10, 200_000), (100, 100_000)])
+@pytest.mark.parametrize(
+    ("horizon", "episodes"), [(10, 200_000), pytest.param(100, 100_000, marks=pytest.mark.slow)]
+)
 def test_rows_that_can_be_played(family, horizon, episodes):
     """Within 3 % of the table, and three standard errors on top for the smaller sample."""
     prior = mb.prior(PRIORS[family], arms=2)
