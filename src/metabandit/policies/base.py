@@ -223,7 +223,7 @@ class IndexPolicy(Policy):
     >>> import metabandit as mb
     >>> mine = mb.IndexPolicy("r", rate="min(1, c/(t + 1))", parameters={"c": 2}, name="mine")
     >>> round(mb.evaluate(mine, mb.Bernoulli(arms=2), horizon=20, method="exact")[0].mean_regret, 4)
-    1.3486
+    1.5255
     """
 
     def __init__(
