@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -62,6 +65,28 @@ def test_examples_run_and_are_short(path, tmp_path):
     assert len(path.read_text("utf-8").splitlines()) < 40
 
 
+@pytest.mark.slow
+def test_a_new_option_is_one_line(tmp_path):
+    """The recipe of docs/extending.md, on a copy of the sources with what was compiled for them."""
+    guide = (ROOT / "docs" / "extending.md").read_text("utf-8")
+    line = re.search(r"```\n(    reward_seed: .*\n)```", guide).group(1)
+    shutil.copytree(ROOT / "src", tmp_path / "src")
+    path = tmp_path / "src" / "metabandit" / "cli" / "evaluate.py"
+    code = path.read_text("utf-8")
+    path.write_text(code.replace("    floor: Floor = None,\n", f"    floor: Floor = None,\n{line}"))
+
+    def regret(*more: str) -> float:
+        command = ["evaluate", "ucb1", "--horizon", "20", "--method", "monte-carlo", "--json", "--episodes", "1000"]
+        done = subprocess.run(
+            [sys.executable, "-m", "metabandit", *command, *more],
+            capture_output=True, text=True, check=True,
+            env={**os.environ, "PYTHONPATH": str(tmp_path / "src")},
+        )  # fmt: skip
+        return float(json.loads(done.stdout)["policies"][0]["mean_regret"])
+
+    assert regret("--reward-seed", "0") == regret() != regret("--reward-seed", "7")
+
+
 def test_first_result_of_the_readme_is_what_comes_out(tmp_path):
     text = (ROOT / "README.md").read_text("utf-8")
     code, output = re.search(r"```python\n(.*?)```\n\n```\n(.*?)```", text, re.S).groups()
@@ -82,7 +107,7 @@ def test_the_table_of_the_readme_is_that_of_the_records():
         "UCB1": "printed/ucb1:C=2",
         "Thompson sampling": "today/thompson",
         "UCB1-Tuned": "printed/ucb1-tuned",
-        "the paper's Power-2, learned anew": "found/power-2/{}",
+        "the paper's Power-2, reproduced": "found/power-2/{}",
         "**a formula found by metabandit**": "ours/formula/{}",
         "**Power-1 learned by metabandit**": "ours/power-1/{}",
     }
