@@ -1,4 +1,4 @@
-"""Exact evaluation and the optimum: against fractions, reference values and the simulator."""
+"""Exact evaluation: against fractions, reference values and the simulator."""
 
 from __future__ import annotations
 
@@ -9,13 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metabandit as mb
-from metabandit import memory
-from metabandit.bayes.gittins import gittins_table
 from metabandit.engine import costs, exact, states
 from metabandit.language import parse
 from tests import naive
@@ -51,18 +48,6 @@ def naive_regret(shares, arms, alpha, beta, horizon, *, each_once):
 
 
 # Against fractions ---------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("each_once", [False, True])
-@pytest.mark.parametrize(("arms", "means"), CASES)
-def test_optimum_is_that_of_fractions(arms, means, each_once):
-    alpha, beta = means
-    prior = mb.Bernoulli(arms, alpha=list(alpha), beta=list(beta))
-    chance = naive.beta_chance(fractions(alpha), fractions(beta))
-    for horizon in range(arms if each_once else 1, 7):
-        expected = naive.expected_reward(naive.best_of, chance, arms, horizon, each_once)
-        found = mb.optimal(prior, horizon, start="each-once" if each_once else "free")
-        assert found.expected_reward == pytest.approx(float(expected), abs=1e-12)
 
 
 # With and without t, rising and falling in r, with ties, with s.
@@ -142,20 +127,6 @@ def test_regret_on_given_problems_is_that_of_fractions(text):
     assert result.mean_regret == pytest.approx(result.problem_regret.mean())
 
 
-@pytest.mark.parametrize("means", [(1.0, 1.0), (3.0, 2.0), (0.5, 1.5)])
-def test_gittins_index_is_where_going_on_is_indifferent(means):
-    horizon = 12
-    table = gittins_table(horizon, *means)
-    entry = 0
-    for made in range(horizon):
-        for n in range(made + 1):
-            for s in range(n + 1):
-                expected = naive.gittins_index(n, s, horizon - made, *means)
-                assert table[entry] == pytest.approx(expected, abs=1e-4)
-                entry += 1
-    assert entry == len(table)
-
-
 # Against reference values --------------------------------------------------------------------
 
 
@@ -201,27 +172,6 @@ def epsilon_greedy_regret(horizon, *, rounded):
             after[n1][:, :-1] += two * (1 - p2)
         weights = after
     return horizon * 2 / 3 - reward
-
-
-def test_the_reward_that_another_solver_prints():
-    found = mb.optimal(mb.Bernoulli(), 60).expected_reward
-    assert found == pytest.approx(38.562343246635564, abs=1e-9)
-
-
-@pytest.mark.parametrize("alpha", [1.0, 2.0, 0.3, [3.0, 1.0], [0.05, 40.0]])
-@pytest.mark.parametrize("beta", [1.0, 0.02, 200.0])
-def test_expected_best(alpha, beta):
-    prior = mb.Bernoulli(2, alpha=alpha, beta=beta)
-    first, second = (scipy.stats.beta(a, b) for a, b in zip(prior.alpha, prior.beta, strict=True))
-    # E max = E p1 + E (p2 - p1)+, by a sum over quantiles of both.
-    u = (np.arange(2000) + 0.5) / 2000
-    x, y = first.ppf(u), second.ppf(u)
-    gain = np.maximum(y[None, :] - x[:, None], 0.0).mean()
-    assert prior.expected_best() == pytest.approx(first.mean() + gain, abs=2e-4)
-
-
-def test_expected_best_of_many_uniform_means():
-    assert mb.Bernoulli(9).expected_best() == pytest.approx(0.9, abs=1e-12)
 
 
 # Against the simulator -----------------------------------------------------------------------
@@ -272,24 +222,6 @@ def test_bayes_ucb_is_what_simulation_estimates():
     assert abs(error) < 3 * simulated.standard_error
 
 
-@pytest.mark.parametrize("start", ["free", "each-once"])
-def test_the_saved_optimal_policy_has_the_regret_of_the_recursion(tmp_path, start):
-    prior = mb.Bernoulli(alpha=[3, 1], beta=[2, 1])
-    solved = mb.OptimalPolicy(prior, 50, start=start)
-    path = solved.save(tmp_path / "best.npz")
-    assert solved.regret == pytest.approx(mb.optimal(prior, 50, start=start).regret, abs=1e-12)
-    played = mb.evaluate(str(path), prior, 50, episodes=500_000, seed=1)[0]
-    assert abs(played.mean_regret - solved.regret) < 3 * played.standard_error
-    assert regret(str(path), prior, 50) == pytest.approx(solved.regret, abs=1e-10)
-    again = mb.OptimalPolicy.load(path)
-    assert again.optimum == solved.optimum
-    assert again.optimum.prior == str(prior)
-    assert again.start == start
-    assert again.expected_reward == solved.expected_reward
-    with pytest.raises(mb.InputError, match="exists already"):
-        solved.save(path)
-
-
 # What must not change a result ---------------------------------------------------------------
 
 ALL = ["ucb1", "r", "s - r", "thompson", "eps_n-greedy", "ucb1-normal", "gittins", "optimal"]
@@ -331,16 +263,6 @@ def test_progress_ends_at_the_end(monkeypatch, long):
     assert all(0 < done <= total for done, total in seen)
 
 
-def test_threads_do_not_change_the_optimum():
-    for prior, horizon in [
-        (mb.Bernoulli(), 300),
-        (mb.Bernoulli(alpha=[2, 1]), 300),
-        (mb.Bernoulli(3), 30),
-    ]:
-        values = {mb.optimal(prior, horizon, threads=threads).expected_reward for threads in (1, 2)}
-        assert len(values) == 1
-
-
 def test_a_mirrored_prior_needs_no_mirror(monkeypatch):
     """Both halves computed apart give what one half gives."""
     prior = mb.Bernoulli(alpha=2)
@@ -356,23 +278,6 @@ def test_a_mirrored_prior_needs_no_mirror(monkeypatch):
 
 
 # Properties ----------------------------------------------------------------------------------
-
-shapes = st.floats(0.05, 20.0)
-
-
-@settings(max_examples=25, deadline=None)
-@given(st.tuples(shapes, shapes), st.tuples(shapes, shapes), st.integers(2, 25))
-def test_nothing_is_below_the_floor(alpha, beta, horizon):
-    prior = mb.Bernoulli(alpha=list(alpha), beta=list(beta))
-    policies = ["ucb1-tuned", "greedy", "thompson", "gittins", "optimal", "uniform"]
-    result = mb.evaluate(policies, prior, horizon, method="exact", floor=True)
-    for evaluation in result:
-        assert evaluation.mean_regret >= result.floor.regret - 1e-9
-        assert (np.diff(evaluation.curve) >= -1e-9).all(), "regret never falls"
-    assert result["optimal"].mean_regret == pytest.approx(result.floor.regret, abs=1e-9)
-    means = np.array(alpha) / np.add(alpha, beta)
-    lost = horizon * (prior.expected_best() - means.mean())
-    assert result["uniform"].mean_regret == pytest.approx(lost, abs=1e-9)
 
 
 @settings(max_examples=25, deadline=None)
@@ -415,75 +320,7 @@ def test_shares_of_wins(number):
         mb.evaluate(["ucb1", "greedy"], mb.Bernoulli(), 20).share_of_wins(0, 1)
 
 
-# Which method, and what is refused -----------------------------------------------------------
-
-
-def test_auto_takes_what_is_cheaper():
-    def method(policy, prior, horizon, **options):
-        return mb.evaluate(policy, prior, horizon, floor=False, **options).method
-
-    uniform = mb.Bernoulli()
-    assert method("ucb1", uniform, 100) == "exact"
-    assert method("ucb1", mb.Bernoulli(3), 30) == "exact"
-    assert method("ucb1", uniform, 100, episodes=1000) == "monte-carlo"
-    assert method("ucb1", uniform, 100, runs=10) == "monte-carlo"
-    assert method(["ucb1", "ucb2"], uniform, 100) == "monte-carlo"
-    assert method("ucb1", uniform, 1000) == "monte-carlo"
-    assert method("ucb1", mb.Bernoulli(3), 100) == "monte-carlo"
-    assert method("ucb1", mb.Bernoulli(5), 10) == "monte-carlo"
-    assert method("ucb1", mb.Gaussian(), 10) == "monte-carlo"
-    rule = mb.ChoicePolicy("first", lambda n, r, s, t, h, u: 0)
-    assert method(rule, uniform, 10) == "monte-carlo"
-
-
-@pytest.mark.parametrize(
-    ("policy", "prior", "horizon", "message"),
-    [
-        ("ucb2", mb.Bernoulli(), 10, "UCB2 keeps a memory beyond the counts"),
-        ("ucb1", mb.Gaussian(), 10, "for Bernoulli arms"),
-        ("ucb1", mb.Bernoulli(4), 10, "up to 3 arms"),
-        ("ucb1", mb.Table([[0.1, 0.2, 0.3]]), 10, "up to 2 arms"),
-        ("thompson", mb.Bernoulli(3), 10, "2 arms only"),
-        ("ucb1", mb.Bernoulli(), 5000, "up to 4096 plays"),
-        (mb.ChoicePolicy("mine", max), mb.Bernoulli(), 10, "rule to simulate only"),
-    ],
-)
-def test_what_has_no_exact_method_is_refused(policy, prior, horizon, message):
-    with pytest.raises(mb.InputError, match=message):
-        mb.evaluate(policy, prior, horizon, method="exact")
-
-
-def test_refusals_come_before_any_work(monkeypatch):
-    def work(*arguments, **options):
-        raise AssertionError("this should have been refused")
-
-    monkeypatch.setattr("metabandit.engine.engine.Engine.evaluate_by_simulation", work)
-    monkeypatch.setattr("metabandit.bayes.optimum.solve", work)
-    with pytest.raises(mb.InputError, match="2 or 3 arms"):
-        mb.evaluate("ucb1", mb.Bernoulli(9), 10, floor=True)
-    with pytest.raises(mb.InputError, match="unknown method"):
-        mb.evaluate("optimal", mb.Bernoulli(), 10, method="guess")
-    with pytest.raises(mb.InputError, match="episodes, runs"):
-        mb.evaluate("optimal", mb.Bernoulli(), 10, method="exact", episodes=10)
-    with pytest.raises(mb.InputError, match="at least 2"):
-        mb.evaluate(["optimal", "ucb1"], mb.Bernoulli(), 1)
-
-
-def test_too_much_memory_is_refused_before_it_is_allocated(monkeypatch):
-    monkeypatch.setattr(memory, "free_memory", lambda: 10**6)
-    for call in (
-        lambda: mb.optimal(mb.Bernoulli(), 200),
-        lambda: mb.optimal(mb.Bernoulli(3), 60),
-        lambda: mb.OptimalPolicy(mb.Bernoulli(), 200),
-        lambda: mb.evaluate("ucb1", mb.Bernoulli(), 200, method="exact"),
-        lambda: mb.evaluate("gittins", mb.Bernoulli(9), 200, episodes=10),
-    ):
-        with pytest.raises(mb.InputError, match=r"needs about .* GB of memory, 0\.001 GB are free"):
-            call()
-
-
-def test_free_memory_is_a_sensible_number():
-    assert 10**7 < memory.free_memory() < 10**14
+# Faults --------------------------------------------------------------------------------------
 
 
 def test_an_index_that_is_no_number_is_reported_where_play_can_lead():
@@ -493,63 +330,3 @@ def test_an_index_that_is_no_number_is_reported_where_play_can_lead():
         assert caught.value.state == {"n": 1.0, "r": 0.0, "s": 0.0, "t": float(arms)}
     # An arm without a success is never left with a play more than the other here.
     assert regret("ln(max(r, 0.01))", mb.Bernoulli(), 10) > 0
-
-
-def test_the_optimal_policy_answers_in_every_state():
-    policy = mb.OptimalPolicy(mb.Bernoulli(), 10)
-    assert policy.choose([0, 0], [0, 0]) == (0, 1)
-    assert policy.choose([1, 0], [1, 0]) == (0,)
-    assert policy.choose([1, 0], [0, 0]) == (1,)
-    each = mb.OptimalPolicy(mb.Bernoulli(), 10, start="each-once")
-    assert each.choose([1, 0], [1, 0]) == (1,)
-    for plays, wins, message in [
-        ([1], [0], "one number for each"),
-        (None, 3, "one number for each"),
-        ([1, 0], [2, 0], "more successes"),
-        ([5, 5], [0, 0], "made already"),
-        ([1, -1], [0, 0], "at least 0"),
-    ]:
-        with pytest.raises(mb.InputError, match=message):
-            policy.choose(plays, wins)
-
-
-def test_files_that_hold_no_policy(tmp_path):
-    broken = tmp_path / "broken.npz"
-    broken.write_bytes(b"PK nothing")
-    np.savez(tmp_path / "other.npz", cuts=np.zeros(3))
-    for name, message in [
-        ("broken.npz", "no policy that metabandit saved"),
-        ("other.npz", "no policy that metabandit saved"),
-        ("missing.npz", "does not exist"),
-    ]:
-        with pytest.raises(mb.InputError, match=message):
-            mb.policy(str(tmp_path / name))
-    solved = mb.OptimalPolicy(mb.Bernoulli(), 5)
-    with np.load(solved.save(tmp_path / "good.npz")) as file:
-        fields = dict(file)
-    np.savez(tmp_path / "newer.npz", **{**fields, "format": "another"})
-    with pytest.raises(mb.InputError, match="another format"):
-        mb.policy(str(tmp_path / "newer.npz"))
-    for key, value in {
-        "cuts": fields["cuts"].astype(float),
-        "regret": np.array(math.nan),
-        "horizon": np.array(-1),
-        "start": np.array("sometimes"),
-        "alpha": np.array([1.0, 2.0, 3.0]),
-        "beta": np.array([1.0, 0.0]),
-    }.items():
-        np.savez(tmp_path / f"{key}.npz", **{**fields, key: value})
-        with pytest.raises(mb.InputError, match="no policy that metabandit saved"):
-            mb.policy(str(tmp_path / f"{key}.npz"))
-    for number, cuts in enumerate((fields["cuts"][:, ::-1], fields["cuts"] + np.uint16(99))):
-        np.savez(tmp_path / f"cuts{number}.npz", **{**fields, "cuts": cuts})
-        with pytest.raises(mb.InputError, match="no policy that metabandit saved"):
-            mb.policy(str(tmp_path / f"cuts{number}.npz"))
-    with pytest.raises(mb.InputError, match=r"ends in \.npz"):
-        solved.save(tmp_path / "best.json")
-    with pytest.raises(mb.InputError, match="folder"):
-        solved.save(tmp_path / "nowhere" / "best.npz")
-    with pytest.raises(mb.InputError, match="solved for 5 plays"):
-        mb.evaluate(solved, mb.Bernoulli(), 6)
-    with pytest.raises(mb.InputError, match="2 arms"):
-        mb.evaluate(solved, mb.Bernoulli(3), 4)
