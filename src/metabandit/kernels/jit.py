@@ -212,7 +212,7 @@ _arm_rows = types.Array(types.float32, 3, "C")
 _bits_row = types.Array(types.uint32, 1, "C")
 _numbers = types.Array(types.float64, 1, "C")
 
-# draw(uniform, parameters, reward): one reward a lane, the inverse distribution function of the
+# draw(uniform, parameters, reward): one reward per lane, the inverse distribution function of the
 # arm at a uniform number; parameters has one row for each parameter of the family.
 DRAW = types.void(_float_row, _float_rows, _float_row)
 

@@ -8,7 +8,7 @@ constants and whatever is computed from them); its results are spread over regis
 The machine does not know what a lane is. `rows` is one flat array of rows `stride` apart, so that
 the rows of one arm can be chosen by an offset, and its type sets the precision.
 
-The two dispatchers are long chains: one branch per operation is what the compiler turns into a jump.
+`run_lanes` and `run_step` are long: one branch per operation, which the compiler turns into a jump.
 """
 
 from __future__ import annotations

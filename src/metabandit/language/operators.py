@@ -120,9 +120,10 @@ def _polynomial(*operands: Any) -> Any:
     return total
 
 
-def _same(template: str, **others: str) -> dict[str, str]:
-    """One text in all languages but some."""
-    return {**dict.fromkeys(LANGUAGES, template), **others}
+def _same(template: str, *, safe: str | None = None, **others: str) -> dict[str, str]:
+    """One text in all languages but some; `safe` does not raise in Python."""
+    forms = {**dict.fromkeys(LANGUAGES, template), **others}
+    return forms if safe is None else {**forms, "safe python": safe}
 
 
 # Halving an interval of length 1 so often leaves less than float64 tells apart.
@@ -168,12 +169,12 @@ _TABLE = (
     ),
     Operator(
         "divide", 2, "quotient", r"\frac{{{0}}}{{{1}}}", numerics.divide, "/", 2,
-        _same("{0} / {1}", **{"safe python": "divide({0}, {1})"}),
+        _same("{0} / {1}", safe="divide({0}, {1})"),
         array="divide", bounds=ranges.quotient, raises=ranges.by_zero,
     ),
     Operator(
         "invert", 1, "one divided by x", r"\frac{{1}}{{{0}}}", partial(numerics.divide, 1.0), "1/", 2,
-        _same("{one} / {0}", **{"safe python": "divide(1.0, {0})"}),
+        _same("{one} / {0}", safe="divide(1.0, {0})"),
         array="reciprocal", bounds=ranges.inverse, raises=ranges.by_zero,
     ),
     Operator(
@@ -199,26 +200,21 @@ _TABLE = (
     Operator(
         "sqrt", 1, "square root", r"\sqrt{{{0}}}", numerics.sqrt,
         forms=_same(
-            "sqrt({0})",
-            **{"python": "math.sqrt({0})", "safe python": "sqrt({0})"},
-            javascript="Math.sqrt({0})",
+            "sqrt({0})", python="math.sqrt({0})", javascript="Math.sqrt({0})", safe="sqrt({0})"
         ),
         array="sqrt", bounds=ranges.increasing(math.sqrt, 0.0), raises=ranges.below_zero,
     ),
     Operator(
         "ln", 1, "natural logarithm", r"\ln({0})", numerics.ln,
-        forms={
-            "python": "math.log({0})", "safe python": "ln({0})", "javascript": "Math.log({0})",
-            "c": "log({0})", "sql": "ln({0})",
-        },
+        forms=_same(
+            "log({0})", python="math.log({0})", javascript="Math.log({0})", sql="ln({0})", safe="ln({0})"
+        ),
         array="log", bounds=ranges.increasing(numerics.ln, 0.0), raises=ranges.not_positive,
     ),
     Operator(
         "exp", 1, "exponential", r"\exp({0})", numerics.exp,
         forms=_same(
-            "exp({0})",
-            **{"python": "math.exp({0})", "safe python": "exp({0})"},
-            javascript="Math.exp({0})",
+            "exp({0})", python="math.exp({0})", javascript="Math.exp({0})", safe="exp({0})"
         ),
         array="exp", bounds=ranges.increasing(numerics.exp, -math.inf), raises=ranges.too_large,
     ),
