@@ -106,26 +106,24 @@ class Index:
         return values
 
 
-def check_rate(value: float, decision: Index) -> float:
-    """A probability, or an error that names the rate."""
+def check_rate(value: float, decision: Index) -> None:
+    """Refuse what is no probability."""
     if not 0.0 <= value <= 1.0:
         assert decision.bound_rate is not None
         raise InputError(
             f"the rate of random plays, {text(decision.bound_rate)}, must lie between 0 and 1 at every "
             f"play, but it is {value:g} at one; limit it, as in min(1, ...)"
         )
-    return value
 
 
-def check_needed(value: float, decision: Index) -> float:
-    """A number of plays, or an error that names what is needed."""
+def check_needed(value: float, decision: Index) -> None:
+    """Refuse what is no number of plays."""
     if math.isnan(value):
         assert decision.bound_needed is not None
         raise InputError(
             f"the plays that each arm needs first, {text(decision.bound_needed)}, are not a number at "
             f"some play; guard its divisions and logarithms"
         )
-    return value
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from .best import choose, choose_of_two
-from .jit import DECIDE, jit, pointer
+from .jit import DECIDE, jit, lane, pointer
 from .machine import run_lanes, run_step, spread_scalars
 from .opcodes import SCRATCH
 from .random import (
@@ -136,7 +136,7 @@ def idle(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
     """What stands in for `decide` where the machine decides."""
 
 
-@jit
+@lane
 def _pick_two(width, work, lanes):
     """Two arms: the uniform number of each lane's pull, and the parameters of its arm."""
     words, parameters, keys = work.words, work.parameters, work.keys
@@ -158,7 +158,7 @@ def _pick_two(width, work, lanes):
             target[i] = x if chosen[i] == u32(0) else y
 
 
-@jit
+@lane
 def _pick(width, work, lanes):
     """Any number of arms: the same by the lane's arm."""
     words, parameters, keys, word = work.words, work.parameters, work.keys, work.low
@@ -319,9 +319,9 @@ def _bring_up(file, index, arms, needed, lanes):
 def _play_at_random(rate, needed, step, arms, work, lanes):
     """Any arm instead of the chosen one with a probability, where no arm lacks needed plays."""
     keys, chosen = work.keys, work.chosen
-    if arms == 2 and needed == 0.0:
+    if needed <= 0.0:
         for i in range(lanes):
-            other = u32(noise_bits(keys[i], step, CHOICE_STREAM + 1) >> u32(31))
+            other = u32(below(noise_bits(keys[i], step, CHOICE_STREAM + 1), arms))
             chance = unit(noise_bits(keys[i], step, CHOICE_STREAM))
             chosen[i] = other if chance < rate else chosen[i]
         return
@@ -334,18 +334,22 @@ def _play_at_random(rate, needed, step, arms, work, lanes):
                 chosen[i] = below(noise_bits(keys[i], step, CHOICE_STREAM + 1), arms)
 
 
-@jit
+@lane
 def _choose_by_index(run, behaviour, program, work, step, t, fault):
     """The arm of each lane by its index; false if an index is not finite."""
     arms = behaviour.counts.shape[1]
     index = 3 * (arms + 1)
     lanes, file = run.lanes, work.file
+    rate = behaviour.rate[step] if behaviour.rate.shape[0] > 0 else 0.0
+    needed = behaviour.needed[step] if behaviour.needed.shape[0] > 0 else 0.0
+    if rate >= 1.0 and needed <= 0.0:  # nothing is compared
+        _play_at_random(rate, needed, step, arms, work, lanes)
+        return True
     if program.varies:
         left = run.horizon - step
         _set_step(program, work.scalars, file, arms, t, left, lanes, program.constants)
         for arm in range(arms):
             _index(program, work.scalars, file, arm, arm, arms, lanes)
-    needed = behaviour.needed[step] if behaviour.needed.shape[0] > 0 else 0.0
     if needed > 0.0:
         _bring_up(file, index, arms, needed, lanes)
     if arms == 2:
@@ -355,12 +359,12 @@ def _choose_by_index(run, behaviour, program, work, step, t, fault):
     if not finite:
         _report(file, index, arms, t, lanes, fault)
         return False
-    if behaviour.rate.shape[0] > 0 and behaviour.rate[step] > 0.0:
-        _play_at_random(behaviour.rate[step], needed, step, arms, work, lanes)
+    if rate > 0.0:
+        _play_at_random(rate, needed, step, arms, work, lanes)
     return True
 
 
-@jit
+@lane
 def _count(problems, program, work, squares_follow, lanes):
     """Add the rewards of a step to what is known of the arms."""
     file, sums, reward, chosen = work.file, work.sums, work.reward, work.chosen

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import Any
 
 from ..language import OPERATORS, Apply, Tree, variables
 from ..language.polynomials import plain
@@ -37,21 +38,53 @@ def _make(tree: Tree, *, safe: bool) -> Values:
     lines += [f"        {name} = arm.{field}" for name, field in _FIELDS.items() if name in used]
     lines += [f"        {item.name} = {item.text}" for item in assignments if not item.moment]
     lines += [f"        result.append({text})", "    return result"]
-    scope: dict[str, object] = {"math": math}
+    made: Values = _run(lines, "values", safe=safe)
+    return made
+
+
+def _run(lines: list[str], name: str, *, safe: bool) -> Any:
+    """What a function's source makes, where the functions of all operators are known."""
+    scope: dict[str, Any] = {"math": math}
     for operator in OPERATORS.values():
         if operator.own is not None:
             scope[operator.helper] = operator.function if safe else operator.own
         elif hasattr(operator.function, "__name__"):
             scope[operator.function.__name__] = operator.function
     exec("\n".join(lines), scope)
-    made: Values = scope["values"]  # type: ignore[assignment]
+    return scope[name]
+
+
+@lru_cache(maxsize=64)
+def moment_value(tree: Tree) -> Callable[[float, float, int], float]:
+    """A value that is the same for all arms, as a function of t, h and K."""
+    tree = squares(plain(tree, nested=True))
+    own = {part for part in parts(tree) if _is_own(part)}
+    bodies = []
+    for called in (own, set(parts(tree))):
+        assignments, text = write_source(tree, "python", safe=called)
+        steps = [f"{item.name} = {item.text}" for item in assignments]
+        bodies.append([f"        {step}" for step in (*steps, f"return {text}")])
+    quick, safe = bodies
+    lines = ["def value(t, h, K):", "    try:", *quick]
+    lines += ["    except (ArithmeticError, ValueError):", *safe]
+    made: Callable[[float, float, int], float] = _run(lines, "value", safe=True)
     return made
+
+
+@lru_cache(maxsize=64)
+def index_functions(tree: Tree) -> tuple[Values, Values]:
+    """Two functions that give the index of every arm.
+
+    The first is quick, and may raise an error where an operation has no value; the second is as the
+    machine has it: infinite, or no number, there.
+    """
+    return _make(tree, safe=False), _make(tree, safe=True)
 
 
 @lru_cache(maxsize=64)
 def index_values(tree: Tree) -> Values:
     """The function that gives the index of every arm; infinite, or no number, where there is none."""
-    quick, safe = _make(tree, safe=False), _make(tree, safe=True)
+    quick, safe = index_functions(tree)
 
     def values(arms: Sequence[Arm], t: float, h: float, K: int) -> list[float]:
         try:

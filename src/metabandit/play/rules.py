@@ -25,9 +25,9 @@ from ..decisions import (
     check_rate,
 )
 from ..errors import IndexFault, InputError
-from ..language import Apply, Tree, variables
+from ..language import Apply, variables
 from .arm import Arm, ArmName
-from .index import index_values
+from .index import index_functions, index_values, moment_value
 
 # Values closer than this, relative to their size, are equal.
 TIE = 1e-9
@@ -86,16 +86,18 @@ class IndexRule(Rule):
         self.name = name
         self.decision = decision
         self.uses_s = "s" in variables(decision.tree)
+        self.quick, _ = index_functions(decision.bound)
         self.values = index_values(decision.bound)
         rate, needed = decision.bound_rate, decision.bound_needed
-        self.rate = None if rate is None else _of_moment(rate)
-        self.needed = None if needed is None else _of_moment(needed)
+        self.rate = None if rate is None else moment_value(rate)
+        self.needed = None if needed is None else moment_value(needed)
 
     def _behind(self, moment: Moment) -> bool:
         """Whether some arm has fewer plays than it needs."""
         if self.needed is None:
             return False
-        needed = check_needed(self.needed(moment), self.decision)
+        needed = self.needed(moment.t, moment.h, moment.arms_in_all)
+        check_needed(needed, self.decision)
         return min(arm.plays for arm in moment.arms) < needed
 
     def indices(self, moment: Moment) -> list[float] | None:
@@ -107,7 +109,9 @@ class IndexRule(Rule):
         if self.needed is not None and self._behind(moment):
             return moment.best([-arm.plays for arm in moment.arms])[0]
         if self.rate is not None:
-            rate = check_rate(self.rate(moment), self.decision)
+            rate = self.rate(moment.t, moment.h, moment.arms_in_all)
+            if not 0.0 <= rate <= 1.0:
+                check_rate(rate, self.decision)
             if numerics.unit(moment.key, moment.step, numerics.CHOICES) < rate:
                 return numerics.below(
                     moment.key, moment.step, numerics.CHOICES + 1, len(moment.arms)
@@ -116,20 +120,18 @@ class IndexRule(Rule):
 
     def best(self, moment: Moment) -> int:
         """The position of the largest index."""
-        values = self.values(moment.arms, moment.t, moment.h, moment.arms_in_all)
+        arms, t, h, K = moment.arms, moment.t, moment.h, moment.arms_in_all
+        try:
+            values = self.quick(arms, t, h, K)
+        except (ArithmeticError, ValueError):
+            values = self.values(arms, t, h, K)
         if not math.isfinite(sum(values)):
-            for arm, value in zip(moment.arms, values, strict=True):
+            values = self.values(arms, t, h, K)
+            for arm, value in zip(arms, values, strict=True):
                 if not math.isfinite(value):
                     state = (arm.plays, arm.mean, arm.deviation, moment.t, value)
                     raise IndexFault(self.name, state, uses_s=self.uses_s)
         return moment.best(values)[0]
-
-
-def _of_moment(tree: Tree) -> Callable[[Moment], float]:
-    """A value that is the same for all arms, as a function of the moment."""
-    values = index_values(tree)
-    arm = [Arm("any", 1.0)]
-    return lambda moment: values(arm, moment.t, moment.h, moment.arms_in_all)[0]
 
 
 class KlRule(IndexRule):
