@@ -54,7 +54,9 @@ def test_the_papers_grammar_has_the_papers_number_of_formulas():
     assert sum(counts) == 33_553_773
 
 
-@pytest.mark.parametrize(("grammar", "longest"), [(mb.Grammar(), 4), (SMALL, 5)])
+@pytest.mark.parametrize(
+    ("grammar", "longest"), [pytest.param(mb.Grammar(), 4, marks=pytest.mark.slow), (SMALL, 5)]
+)
 @pytest.mark.parametrize("tolerance", [pytest.param(0.0, marks=pytest.mark.slow), 1e-12])
 def test_enumeration_agrees_with_brute_force(grammar, longest, tolerance):
     sample = mb.general_sample(groups=24, arms=3, seed=5)

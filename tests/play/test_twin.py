@@ -93,7 +93,14 @@ def test_ten_thousand_plays_are_those_of_the_twin(name):
         assert made == expected
 
 
-@pytest.mark.parametrize("name", [name for name in [*CATALOGUE, *OTHERS] if name != "optimal"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name == "gittins" else [])
+        for name in [*CATALOGUE, *OTHERS]
+        if name != "optimal"
+    ],
+)
 @pytest.mark.parametrize(
     "prior",
     [mb.Bernoulli(arms=5), mb.BetaRewards(arms=3, concentration=4.0), mb.Gaussian(arms=3)],
