@@ -63,7 +63,14 @@ INDICES = [
 ]
 
 
-@pytest.mark.parametrize("start", ["each-once", "prior-counts", "prior-counts:plays=3,sum=1"])
+@pytest.mark.parametrize(
+    "start",
+    [
+        "each-once",
+        "prior-counts",
+        pytest.param("prior-counts:plays=3,sum=1", marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("text", INDICES)
 @pytest.mark.parametrize(("arms", "means"), CASES)
 def test_index_policies_are_those_of_fractions(arms, means, text, start):

@@ -16,7 +16,7 @@ from metabandit.engine.simulated import Sampling
 from metabandit.engine.task import read_task
 from metabandit.formulas import kept
 from metabandit.formulas.refine import free_constants
-from metabandit.formulas.strategies import Exact, Halving, Ucb1Tuned
+from metabandit.formulas.strategies import ExactSearch, Halving, Ucb1Tuned
 from metabandit.language import length, parse, text
 from metabandit.language.compile import compile_expression
 from metabandit.policies import Start
@@ -54,7 +54,9 @@ def test_the_papers_grammar_has_the_papers_number_of_formulas():
     assert sum(counts) == 33_553_773
 
 
-@pytest.mark.parametrize(("grammar", "longest"), [(mb.Grammar(), 4), (SMALL, 5)])
+@pytest.mark.parametrize(
+    ("grammar", "longest"), [pytest.param(mb.Grammar(), 4, marks=pytest.mark.slow), (SMALL, 5)]
+)
 @pytest.mark.parametrize("tolerance", [pytest.param(0.0, marks=pytest.mark.slow), 1e-12])
 def test_enumeration_agrees_with_brute_force(grammar, longest, tolerance):
     sample = mb.general_sample(groups=24, arms=3, seed=5)
@@ -411,7 +413,7 @@ def test_the_exact_search_finds_the_best_of_all(five, start):
     begin = Start.read(start).resolve(TWO)
     many = ManyPrograms.of(five.compile(), TWO, 30, begin, Workers(2))
     whole, _, _ = many.exact_regret(np.arange(many.count), points=[30])
-    way = finished(Exact(read_task(TWO, 30), many, five.lengths, top=10))
+    way = finished(ExactSearch(read_task(TWO, 30), many, five.lengths, top=10))
     found = way.found()
     best = np.sort(whole)[:10]
     assert np.allclose(np.sort(whole[found])[:10], best, rtol=1e-12)
@@ -475,10 +477,10 @@ def test_ucb1_tuned_pulls_as_the_slow_version_does():
     assert way.now_count.sum() == 3000
 
 
-@pytest.mark.parametrize("kind", [Exact, Halving, Ucb1Tuned])
+@pytest.mark.parametrize("kind", [ExactSearch, Halving, Ucb1Tuned])
 def test_a_search_goes_on_from_its_state(five, kind, monkeypatch):
-    monkeypatch.setattr(Exact, "_SCREENED", 500)
-    monkeypatch.setattr(Exact, "_CHUNK", 100)
+    monkeypatch.setattr(ExactSearch, "_SCREENED", 500)
+    monkeypatch.setattr(ExactSearch, "_CHUNK", 100)
 
     def make(threads):
         many = ManyPrograms.of(five.compile(), TWO, 25, Start.read("each-once"), Workers(threads))

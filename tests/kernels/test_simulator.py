@@ -86,6 +86,7 @@ def assert_same_play(text, prior, horizon=40, episodes=40, seed=3, start=None):
 
 # The twin of UCB2 goes through every epoch, hundreds of which are empty.
 LONG = {"ucb2"}
+THREE = pytest.param("three-bernoulli", marks=pytest.mark.slow)
 
 
 def slow_if(condition):
@@ -98,7 +99,11 @@ EXTRA = ["ucb2:alpha=0.3", "thompson:a=0.5,b=0.5", "kl-ucb:c=3", "r + 3/(n + 2)"
 @pytest.mark.parametrize(
     ("text", "name"),
     [
-        pytest.param(text, name, marks=slow_if(text in LONG and name != "bernoulli"))
+        pytest.param(
+            text,
+            name,
+            marks=slow_if(name == "three-bernoulli" or (text in LONG and name != "bernoulli")),
+        )
         for text in [*CATALOGUE, *EXTRA]
         for name in ("bernoulli", "three-bernoulli", "seven-bernoulli")
         if text != "optimal" or PRIORS[name].arms == 2
@@ -133,7 +138,7 @@ def test_gaussian_thompson_plays_like_the_twin():
 
 
 @pytest.mark.parametrize("text", ["ucb1", "ucb1-tuned", "r + 3/(n + 2)", "kl-ucb", "r - s/n + 1/t"])
-@pytest.mark.parametrize("name", ["bernoulli", "three-bernoulli"])
+@pytest.mark.parametrize("name", ["bernoulli", THREE])
 @pytest.mark.parametrize("start", ["prior-counts", "prior-counts:plays=4,sum=3,squares=2.9"])
 def test_prior_counts_play_like_the_twin(text, name, start):
     assert_same_play(text, PRIORS[name], start=start)

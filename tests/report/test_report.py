@@ -444,7 +444,13 @@ RUNS = {
 }
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name in ("tuned", "wins") else [])
+        for name in RUNS
+    ],
+)
 def test_a_report_of_any_run(name, tmp_path):
     run, wanted = RUNS[name]
     path = tmp_path / "run.json"

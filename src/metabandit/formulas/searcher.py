@@ -35,7 +35,7 @@ from .measure import Ranking, measure_classes
 from .refine import refined
 from .result import Found, RankedFormula
 from .sample import problems_of, reachable_sample
-from .strategies import STRATEGIES, Exact, Halving, Strategy
+from .strategies import STRATEGIES, ExactSearch, Halving, Strategy
 
 AUTO = "auto"
 # What `auto` plans for if no time is given, in seconds.
@@ -74,9 +74,9 @@ def _strategy(search: _Search, programs: ManyPrograms) -> tuple[str, dict[str, A
     while episodes > 16 and Halving.seconds(programs, episodes, search.top) > within:
         episodes //= 2
     if name == AUTO:
-        possible = Exact.obstacle(task) is None
-        quick = possible and Exact.seconds(programs) <= (limit or _TIME * effort)
-        name = Exact.name if quick else Halving.name
+        possible = ExactSearch.obstacle(task) is None
+        quick = possible and ExactSearch.seconds(programs) <= (limit or _TIME * effort)
+        name = ExactSearch.name if quick else Halving.name
     settings = {Halving.name: {"episodes": episodes}, "ucb1-tuned": {"pulls": search.pulls}}
     return name, settings.get(name, {})
 
@@ -288,7 +288,7 @@ def _run(
     compiled = known.compile(_reporter(search.progress, "compiling the formulas"))
     programs = ManyPrograms.of(compiled, task.prior, task.horizon, task.start, task.workers)
     name, options = _strategy(search, programs)
-    if name == Exact.name:
+    if name == ExactSearch.name:
         exact.announce_compilation(task.prior.arms, search.announce)
     else:
         simulated.announce_compilation(search.announce)

@@ -19,7 +19,7 @@ from .base import OF_EACH_LENGTH, Ints, Strategy
 _MOST_ALIKE = 100
 
 
-class Exact(Strategy):
+class ExactSearch(Strategy):
     """Every class exactly: first for some of the plays, then the promising ones for all.
 
     Regret only grows with the plays, so a class whose regret is above what the best reach in the end

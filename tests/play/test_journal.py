@@ -1,0 +1,285 @@
+"""The journal of a player: what was acknowledged is never lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from functools import partial
+
+import pytest
+
+import metabandit as mb
+from metabandit import journal as lines
+
+TWO = mb.Bernoulli(arms=2)
+
+
+SERVICE = """
+import sys
+import metabandit as mb
+player = mb.policy("ucb1-tuned").player(arms=3, seed=5, journal=sys.argv[1])
+print("begin", player.plays, flush=True)
+for _ in range(1000):
+    arm = player.select()
+    player.update(arm, arm == 1)
+    print(player.plays, flush=True)
+"""
+
+
+def test_a_kill_loses_nothing_that_was_acknowledged(tmp_path):
+    journal = tmp_path / "plays.jsonl"
+    rng = random.Random(1)
+    acknowledged = 0
+    for _ in range(20):
+        command = [sys.executable, "-c", SERVICE, str(journal)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            first = process.stdout.readline().split()
+            assert first[0] == "begin"
+            # One more than was acknowledged may have been written.
+            assert acknowledged <= int(first[1]) <= acknowledged + 1
+            acknowledged = int(first[1])
+            for _ in range(rng.randrange(60)):
+                acknowledged = int(process.stdout.readline())
+            process.send_signal(signal.SIGKILL)
+            rest = process.stdout.read().split("\n")
+            whole = [line for line in rest[:-1] if line]
+            acknowledged = int(whole[-1]) if whole else acknowledged
+    player = mb.load_player(journal)
+    assert acknowledged <= player.plays <= acknowledged + 1
+    # What is in the journal is one play after the other, none lost and none twice.
+    lines = [json.loads(line) for line in journal.read_text("utf-8").splitlines()]
+    rewards = [line for line in lines[1:] if line[0] == "update"]
+    assert len(rewards) == player.plays
+    assert all(reward == (arm == 1) for _, arm, reward in rewards)
+    assert [item.name for item in tmp_path.iterdir()] == ["plays.jsonl"]
+
+
+def test_half_a_line_at_the_end_is_dropped(tmp_path):
+    journal = tmp_path / "plays.jsonl"
+    player = mb.policy("ucb1").player(2, journal=journal)
+    player.update(0, 1)
+    player.close()
+    with journal.open("ab") as file:
+        file.write(b'["update", 0, ')
+    player = mb.load_player(journal)
+    assert player.plays == 1
+    player.update(1, 1)
+    player.close()
+    player = mb.load_player(journal)
+    assert [view.rewarded for view in player.indices()] == [1, 1]
+    player.close()
+    with pytest.raises(mb.InputError, match="is closed"):
+        player.update(1, 1)
+
+
+def test_a_journal_that_cannot_be_written_refuses_the_reward(tmp_path):
+    journal = tmp_path / "plays.jsonl"
+    player = mb.policy("ucb2").player(2, journal=journal)
+    player.update_many([(0, 1), (1, 1)])
+    state = player.to_dict()
+    full = os.open("/dev/full", os.O_WRONLY)
+    kept = os.dup(player._journal.file.fileno())
+    os.dup2(full, player._journal.file.fileno())
+    for refused in (player.select, partial(player.update, 0, 1), partial(player.retire, 0)):
+        with pytest.raises(mb.InputError, match="cannot be written"):
+            refused()
+        player._journal.length = None
+    os.dup2(kept, player._journal.file.fileno())
+    os.close(kept)
+    os.close(full)
+    assert player.to_dict() == state
+    player.update(0, 1)
+    player.close()
+    assert mb.load_player(journal).plays == 3
+
+
+def test_one_writer_a_journal(tmp_path):
+    journal = tmp_path / "plays.jsonl"
+    player = mb.policy("ucb1").player(2, journal=journal)
+    for _ in range(2):
+        with pytest.raises(mb.InputError, match="another run is writing"):
+            mb.load_player(journal)
+        player.compact()
+    player.close()
+    mb.load_player(journal).close()
+
+
+@pytest.mark.parametrize(
+    ("changed", "word"),
+    [
+        ({"policy": "ucb1:C=1"}, "another policy"),
+        ({"seed": 1}, "another seed"),
+        ({"arms": 3}, "other arms"),
+        ({"horizon": 7}, "another horizon"),
+        ({"rewards": "binary"}, "other rewards"),
+    ],
+)
+def test_a_journal_is_gone_on_with_by_the_same_player_only(tmp_path, changed, word):
+    journal = tmp_path / "plays.jsonl"
+    mb.policy("ucb1").player(2, journal=journal).close()
+    before = journal.read_bytes()
+    arguments = {"policy": "ucb1", "arms": 2} | changed
+    policy = mb.policy(arguments.pop("policy"))
+    with pytest.raises(mb.InputError, match=word):
+        policy.player(**arguments, journal=journal)
+    assert journal.read_bytes() == before
+
+
+def test_a_long_journal_is_made_short_when_it_is_opened(tmp_path):
+    journal = tmp_path / "plays.jsonl"
+    player = mb.policy("ucb1").player(2, journal=journal)
+    for _ in range(10_001):
+        player.select()
+    player.update_many([(0, 1)] * 5)
+    state = player.to_dict()
+    player.close()
+    player = mb.load_player(journal)
+    assert player.to_dict() == state
+    assert len(journal.read_text("utf-8").splitlines()) == 1
+
+
+def test_any_prior_leaves_a_journal_that_can_be_opened(tmp_path):
+    class Own(mb.Prior):
+        family, arms = mb.BERNOULLI, 2
+
+        def draw(self, rng, problems):
+            return rng.random((problems, 2, 1))
+
+    past = tmp_path / "past.csv"
+    past.write_text("0.1,0.2\n0.3,0.1\n", "utf-8")
+    priors = (mb.Table([[0.1, 0.2], [0.3, 0.1]]), mb.prior(f"table:path={past}"), Own(), TWO, None)
+    for name in ("thompson", "ucb2", "gittins", "ucb1"):
+        for number, prior in enumerate(priors):
+            journal = tmp_path / f"{name}{number}.jsonl"
+            arguments = {"prior": prior, "horizon": 20, "rewards": "binary", "journal": journal}
+            for plays in range(3):
+                player = mb.policy(name).player(2, **arguments)
+                assert player.plays == plays
+                player.update(0, 1)
+                player.close()
+            player = mb.load_player(journal)
+            player.select()
+            player.close()
+
+
+def reopened(tmp_path, policy, told, **arguments):
+    """A player that was told rewards, compacted, closed and opened again."""
+    journal = tmp_path / "plays.jsonl"
+    player = policy.player(2, journal=journal, **arguments)
+    player.update_many(told)
+    state = player.to_dict()
+    player.compact()
+    player.close()
+    again = mb.load_player(journal)
+    again.close()
+    assert again.to_dict() == state
+    journal.unlink()
+
+
+def test_sums_with_rounding_can_be_loaded(tmp_path):
+    ucb1 = mb.policy("ucb1")
+    reopened(tmp_path, ucb1, [(0, 1e9 / 3)] * 50, rewards=(0, 1e9 / 3))
+    reopened(tmp_path, ucb1, [(0, 4999.99)] * 100_000, rewards=(0, 4999.99))
+    reopened(tmp_path, ucb1, [(0, 1e149), (0, -1e149), (1, 0)], rewards=(None, None))
+    for plays in (0.2, 1.2):
+        begun = mb.policy("r + 1/n", start=f"prior-counts:plays={plays},sum={0.11 * plays}")
+        reopened(tmp_path, begun, [(0, 0.11)])
+    with pytest.raises(mb.InputError, match="at most 1e"):
+        ucb1.player(2, rewards=(None, None)).update(0, 1e160)
+
+
+def test_a_forked_process_cannot_write_the_journal(tmp_path):
+    journal = tmp_path / "plays.jsonl"
+    player = mb.policy("ucb1").player(2, journal=journal)
+    player.update(0, 1)
+    child = os.fork()
+    if not child:
+        refused = 0
+        for operation in (player.select, partial(player.update, 0, 1), player.compact):
+            try:
+                operation()
+            except mb.InputError as error:
+                refused += "forked" in str(error)
+        player.close()
+        os._exit(refused)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+    player.update(1, 1)
+    player.close()
+    assert mb.load_player(journal).plays == 2
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_an_interrupt_in_the_journal_undoes_the_operation(tmp_path, monkeypatch, after):
+    path = tmp_path / "plays.jsonl"
+    player = mb.policy("ucb2:alpha=0.5").player(2, journal=path)
+    player.update_many([(0, 1), (1, 1)])
+    real = lines._write
+
+    def interrupted(*given, **named):
+        if after:
+            real(*given, **named)
+        raise KeyboardInterrupt
+
+    for operation in (player.select, partial(player.update, 0, 1)) * 2:
+        state = player.to_dict()
+        monkeypatch.setattr(lines, "_write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            operation()
+        assert player.to_dict() == state
+        monkeypatch.setattr(lines, "_write", real)
+        player.select()
+    monkeypatch.setattr(lines, "_write", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        player.update(0, 1)
+    state = player.to_dict()
+    player.close()
+    again = mb.load_player(path)
+    assert again.to_dict() == state
+
+
+def test_a_failed_sync_does_not_count_after_a_restart(tmp_path, monkeypatch):
+    path = tmp_path / "plays.jsonl"
+    player = mb.policy("ucb1").player(2, journal=path)
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            os, "fsync", lambda descriptor: (_ for _ in ()).throw(OSError(5, "I/O error"))
+        )
+        with pytest.raises(mb.InputError, match="I/O error"):
+            player.update(0, 1)
+    player.close()
+    assert mb.load_player(path).plays == 0
+
+
+def test_a_closed_player_leaves_the_journal_alone(tmp_path):
+    path = tmp_path / "plays.jsonl"
+    first = mb.policy("ucb1").player(2, journal=path)
+    first.update(0, 1)
+    first.close()
+    second = mb.load_player(path)
+    second.update(1, 1)
+    with pytest.raises(mb.InputError, match="is closed"):
+        first.compact()
+    second.close()
+    assert mb.load_player(path).plays == 2
+
+
+def test_a_journal_that_cannot_be_made_short_is_opened_all_the_same(tmp_path, monkeypatch):
+    path = tmp_path / "plays.jsonl"
+    player = mb.policy("ucb1").player(2, journal=path)
+    for _ in range(10_001):
+        player.select()
+    player.close()
+
+    def full(*given, **named):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(lines, "_write", full)
+    player = mb.load_player(path)
+    assert player.selections == 10_001
+    player.close()
+    assert [item.name for item in tmp_path.iterdir()] == ["plays.jsonl"]
