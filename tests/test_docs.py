@@ -76,7 +76,17 @@ def test_a_new_option_is_one_line(tmp_path):
     path.write_text(code.replace("    floor: Floor = None,\n", f"    floor: Floor = None,\n{line}"))
 
     def regret(*more: str) -> float:
-        command = ["evaluate", "ucb1", "--horizon", "20", "--method", "monte-carlo", "--json", "--episodes", "1000"]
+        command = [
+            "evaluate",
+            "ucb1",
+            "--horizon",
+            "20",
+            "--method",
+            "monte-carlo",
+            "--json",
+            "--episodes",
+            "1000",
+        ]
         done = subprocess.run(
             [sys.executable, "-m", "metabandit", *command, *more],
             capture_output=True, text=True, check=True,

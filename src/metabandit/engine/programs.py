@@ -100,7 +100,7 @@ class ManyPrograms:
         known = getattr(self.local, "game", None)
         if known is not None:
             return known
-        from ..kernels import rows
+        from ..kernels.rows import STRIDE
 
         assert isinstance(self.prior, Bernoulli)
         way = TwoArms(self.plan, self.prior, self.horizon)
@@ -117,7 +117,7 @@ class ManyPrograms:
         )
         tables = way.policy.tables._replace(
             scalars=np.zeros(self.scalars),
-            file=np.zeros((4 + int(self.packed.registers.max())) * rows.STRIDE),
+            rows=np.zeros((4 + int(self.packed.registers.max())) * STRIDE),
         )
         known = self.local.game = (game, way.slice, way.policy._replace(tables=tables))
         return known

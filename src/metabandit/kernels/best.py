@@ -19,10 +19,10 @@ def _tied(a, b):
 
 
 @jit
-def choose_of_two(file, row, keys, step, chosen, lanes):
+def choose_of_two(rows, row, keys, step, chosen, lanes):
     """The better of two index rows in each lane, ties at random; false if an index is not finite."""
-    first = file[row * STRIDE : row * STRIDE + lanes]
-    second = file[(row + 1) * STRIDE : (row + 1) * STRIDE + lanes]
+    first = rows[row * STRIDE : row * STRIDE + lanes]
+    second = rows[(row + 1) * STRIDE : (row + 1) * STRIDE + lanes]
     wrong = u32(0)
     for i in range(lanes):
         x = first[i]
@@ -81,7 +81,7 @@ def _all_zero(row):
 
 
 @jit
-def choose(file, row, arms, work, step, lanes):
+def choose(rows, row, arms, work, step, lanes):
     """The best of the index rows in each lane, ties at random; false if an index is not finite.
 
     Two passes over the rows, four at a time: the largest index, then the arms that have it.
@@ -92,24 +92,24 @@ def choose(file, row, arms, work, step, lanes):
     low[:] = NO_ARM
     chosen[:] = u32(0)
     for arm in range(0, arms, 4):
-        a = file[_start_of(row, arm, arms) :][:lanes]
-        b = file[_start_of(row, arm + 1, arms) :][:lanes]
-        c = file[_start_of(row, arm + 2, arms) :][:lanes]
-        d = file[_start_of(row, arm + 3, arms) :][:lanes]
+        a = rows[_start_of(row, arm, arms) :][:lanes]
+        b = rows[_start_of(row, arm + 1, arms) :][:lanes]
+        c = rows[_start_of(row, arm + 2, arms) :][:lanes]
+        d = rows[_start_of(row, arm + 3, arms) :][:lanes]
         _largest(a, b, c, d, best, check)
     if not _all_zero(check):
         return False
     for arm in range(0, arms, 4):
-        a = file[_start_of(row, arm, arms) :][:lanes]
-        b = file[_start_of(row, arm + 1, arms) :][:lanes]
-        c = file[_start_of(row, arm + 2, arms) :][:lanes]
-        d = file[_start_of(row, arm + 3, arms) :][:lanes]
+        a = rows[_start_of(row, arm, arms) :][:lanes]
+        b = rows[_start_of(row, arm + 1, arms) :][:lanes]
+        c = rows[_start_of(row, arm + 2, arms) :][:lanes]
+        d = rows[_start_of(row, arm + 3, arms) :][:lanes]
         _ends(a, b, c, d, u32(arm), u32(arms - 1), best, low, chosen)
     for i in range(lanes):
         if low[i] != chosen[i]:
             ties = 0
             for arm in range(low[i], chosen[i] + 1):
                 tied[ties] = arm
-                ties += 1 if _tied(file[(row + arm) * STRIDE + i], best[i]) else 0
+                ties += 1 if _tied(rows[(row + arm) * STRIDE + i], best[i]) else 0
             chosen[i] = tied[below(noise_bits(work.keys[i], step, TIE_STREAM), ties)]
     return True

@@ -25,14 +25,14 @@ TWO = np.int64(2)
 # Indices closer than this, relative to their size, are ties: thousands of roundings of float64.
 TIE = 1e-11
 
-Tables = namedtuple("Tables", "which statistics value lower upper rising scalars file")
+Tables = namedtuple("Tables", "which statistics value lower upper rising scalars rows")
 Tables.__doc__ = """Indices by pair, one row for each different arm.
 
 which: int64[arm], the row of an arm
 statistics: float64[row, n r s, pair]
 value: float64[row, pair], the index; lower and upper: where a tie with it begins and ends
 rising: bool[row, n], whether the index of an arm with n plays grows with its successes
-scalars, file: room for the machine
+scalars, rows: room for the machine
 """
 
 
@@ -110,7 +110,7 @@ def fill_indices(program, tables, arms, t, left, plays):
     scalars[1] = left
     scalars[2] = arms
     run_step(program.step_code, scalars)
-    spread_scalars(program.spread, scalars, tables.file, registers, STRIDE, MOST_LANES, 0)
+    spread_scalars(program.spread, scalars, tables.rows, registers, STRIDE, MOST_LANES, 0)
     scratch = program.registers - SCRATCH
     finite = True
     for row in range(tables.value.shape[0]):
@@ -118,11 +118,11 @@ def fill_indices(program, tables, arms, t, left, plays):
             last = min(first + MOST_LANES, pairs)
             lanes = last - first
             for v in range(3):
-                _copy(tables.statistics[row, v, first:last], tables.file[v * STRIDE :])
+                _copy(tables.statistics[row, v, first:last], tables.rows[v * STRIDE :])
             run_lanes(
-                program.lane_code, scalars, tables.file, 0, registers, 3, STRIDE, lanes, scratch
+                program.lane_code, scalars, tables.rows, 0, registers, 3, STRIDE, lanes, scratch
             )
-            _copy(tables.file[3 * STRIDE : 3 * STRIDE + lanes], tables.value[row, first:])
+            _copy(tables.rows[3 * STRIDE : 3 * STRIDE + lanes], tables.value[row, first:])
         finite = mark_ties(tables, row, plays) and finite
     return finite
 

@@ -97,7 +97,7 @@ def _settle_doubt(step, ln_t, horizon, stats, sums, memory, parameters, keys, i)
 
 
 @jit
-def _compare_of_two(half_base, ln_et, file, own, chosen, state):
+def _compare_of_two(half_base, ln_et, rows, own, chosen, state):
     """Two arms: go on with epochs, and compare the indices in float32 for lanes without one.
 
     Exact enough: of `size`, the difference has errors below 2e-6 (logarithms below 32 have errors
@@ -105,10 +105,10 @@ def _compare_of_two(half_base, ln_et, file, own, chosen, state):
     n stands for tau: as every arm began with one play, they are equal between epochs.
     """
     for i in range(chosen.shape[0]):
-        n0 = file[i]
-        n1 = file[3 * STRIDE + i]
-        r0 = file[STRIDE + i]
-        r1 = file[4 * STRIDE + i]
+        n0 = rows[i]
+        n1 = rows[3 * STRIDE + i]
+        r0 = rows[STRIDE + i]
+        r1 = rows[4 * STRIDE + i]
         # One division for both arms: divisions and roots take most of the time here.
         scale = half_base / (n0 * n1)
         bonus0 = np.sqrt((ln_et - own[5 * STRIDE + i]) * n1 * scale)

@@ -7,7 +7,7 @@ vectorised; for more arms the loops go by the lane's arm.
 
 Regret needs nothing at each step: it is the sum over arms of plays times gap, at the checkpoints.
 
-Rows of `file`: slots of n, r, s for each arm, one slot for the arm just played, an index row for
+Rows of `rows`: slots of n, r, s for each arm, one slot for the arm just played, an index row for
 each arm, the index of the arm just played, then the program's registers.
 """
 
@@ -82,12 +82,12 @@ fault: the state that stopped the simulation
 
 Workspace = namedtuple(
     "Workspace",
-    "file stats sums totals words parameters gaps memory scalars "
+    "rows stats sums totals words parameters gaps memory scalars "
     "picked uniform reward lost keys chosen best check low tied",
 )
 Workspace.__doc__ = """The arrays that `simulate` works in; `workspace` makes them.
 
-file: rows as above; stats: the same as [slot, (n, r, s), lane]
+rows: rows as above; stats: the same as [slot, (n, r, s), lane]
 sums: reward sum and sum of squares of each arm; totals: the same as [arm, which, lane]
 words, parameters, gaps: of each arm; memory: the policy's own; scalars: the step program's
 the others: one number a lane, for the step at hand
@@ -106,11 +106,11 @@ def workspace(problems: Any, behaviour: Any, program: Any, lanes: int) -> Any:
     """Room for a simulation. Made here, in Python: in the kernel it would double its compilation."""
     _, arms, width = problems.parameters.shape
     slots = 3 * (arms + 1)
-    file = _aligned((slots + arms + 1 + program.registers) * STRIDE, f32)
+    rows = _aligned((slots + arms + 1 + program.registers) * STRIDE, f32)
     sums = _aligned(2 * arms * STRIDE, f32)
     return Workspace(
-        file=file,
-        stats=file[: slots * STRIDE].reshape(arms + 1, 3, STRIDE),
+        rows=rows,
+        stats=rows[: slots * STRIDE].reshape(arms + 1, 3, STRIDE),
         sums=sums,
         totals=sums.reshape(arms, 2, STRIDE),
         words=_aligned(arms * STRIDE, u32),
@@ -177,7 +177,7 @@ def _pick(width, work, lanes):
 @jit
 def _begin(run, problems, behaviour, first, work):
     """Set the lanes to the start of episodes first, first + 1, ... of this run."""
-    lanes, file, sums = run.lanes, work.file, work.sums
+    lanes, rows, sums = run.lanes, work.rows, work.sums
     words, parameters, gaps = work.words, work.parameters, work.gaps
     arms = problems.parameters.shape[1]
     width = problems.parameters.shape[2]
@@ -204,42 +204,42 @@ def _begin(run, problems, behaviour, first, work):
             squares -= total * r
         s = deviation(n, squares, r, problems.binary) if n > f32(0) else f32(0)
         for i in range(lanes):
-            file[3 * arm * STRIDE + i] = n
-            file[(3 * arm + 1) * STRIDE + i] = r
-            file[(3 * arm + 2) * STRIDE + i] = s
+            rows[3 * arm * STRIDE + i] = n
+            rows[(3 * arm + 1) * STRIDE + i] = r
+            rows[(3 * arm + 2) * STRIDE + i] = s
             sums[2 * arm * STRIDE + i] = total
             sums[(2 * arm + 1) * STRIDE + i] = squares
 
 
 @jit
-def _keep_index(file, index, arms, chosen, lanes):
+def _keep_index(rows, index, arms, chosen, lanes):
     """Move the index of the arm just played to that arm's row."""
     for i in range(lanes):
-        file[(index + np.int64(chosen[i])) * STRIDE + i] = file[(index + arms) * STRIDE + i]
+        rows[(index + np.int64(chosen[i])) * STRIDE + i] = rows[(index + arms) * STRIDE + i]
 
 
 @jit
-def _keep_index_of_two(file, chosen, lanes):
+def _keep_index_of_two(rows, chosen, lanes):
     for i in range(lanes):
         mask = u32(u32(0) - chosen[i])
-        new = file[11 * STRIDE + i]
-        file[9 * STRIDE + i] = blend(new, file[9 * STRIDE + i], mask)
-        file[10 * STRIDE + i] = blend(file[10 * STRIDE + i], new, mask)
+        new = rows[11 * STRIDE + i]
+        rows[9 * STRIDE + i] = blend(new, rows[9 * STRIDE + i], mask)
+        rows[10 * STRIDE + i] = blend(rows[10 * STRIDE + i], new, mask)
 
 
 @jit
-def _add_up(file, gaps, counts, lost):
+def _add_up(rows, gaps, counts, lost):
     """Regret so far: the plays of each arm times its gap."""
     lost[:] = 0.0
     for arm in range(counts.shape[1]):
-        n = file[3 * arm * STRIDE : 3 * arm * STRIDE + lost.shape[0]]
+        n = rows[3 * arm * STRIDE : 3 * arm * STRIDE + lost.shape[0]]
         gap = gaps[arm * STRIDE : arm * STRIDE + lost.shape[0]]
         for i in range(lost.shape[0]):
             lost[i] += np.rint(n[i] - counts[0, arm]) * gap[i]
 
 
 @jit
-def _recommend(file, gaps, counts, lost):
+def _recommend(rows, gaps, counts, lost):
     """Simple regret: the gap of the arm with the best mean; of several such arms, their average gap.
 
     An arm that was never played has no mean.
@@ -248,41 +248,41 @@ def _recommend(file, gaps, counts, lost):
     for i in range(lost.shape[0]):
         best = f32(-np.inf)
         for arm in range(arms):
-            if file[3 * arm * STRIDE + i] > f32(0):
-                best = max(best, file[(3 * arm + 1) * STRIDE + i])
+            if rows[3 * arm * STRIDE + i] > f32(0):
+                best = max(best, rows[(3 * arm + 1) * STRIDE + i])
         total = 0.0
         count = 0
         for arm in range(arms):
-            if file[3 * arm * STRIDE + i] > f32(0) and file[(3 * arm + 1) * STRIDE + i] == best:
+            if rows[3 * arm * STRIDE + i] > f32(0) and rows[(3 * arm + 1) * STRIDE + i] == best:
                 total += gaps[arm * STRIDE + i]
                 count += 1
         lost[i] = total / count
 
 
 @jit
-def _report(file, index, arms, t, lanes, fault):
+def _report(rows, index, arms, t, lanes, fault):
     """Write down the first state whose index is not finite: n, r, s, t, index."""
     for i in range(lanes):
         for arm in range(arms):
-            value = file[(index + arm) * STRIDE + i]
+            value = rows[(index + arm) * STRIDE + i]
             # Beyond this, the difference of two indices may overflow.
             if not abs(value) < f32(1e38):
                 for v in range(3):
-                    fault[v] = file[(3 * arm + v) * STRIDE + i]
+                    fault[v] = rows[(3 * arm + v) * STRIDE + i]
                 fault[3] = t
                 fault[4] = value
                 return
 
 
 @jit
-def _index(program, scalars, file, arm, target, arms, lanes):
+def _index(program, scalars, rows, arm, target, arms, lanes):
     """Let the machine compute the index of the arm in a slot, into an index row."""
     first = 3 * (arms + 1)
     scratch = program.registers - SCRATCH
     run_lanes(
         program.lane_code,
         scalars,
-        file,
+        rows,
         3 * arm,
         first + arms + 1,
         first + target,
@@ -293,26 +293,26 @@ def _index(program, scalars, file, arm, target, arms, lanes):
 
 
 @jit
-def _set_step(program, scalars, file, arms, t, left, lanes, first):
+def _set_step(program, scalars, rows, arms, t, left, lanes, first):
     """Compute what depends on the moment alone; fill the register rows from `first` on with it."""
     scalars[0] = t
     scalars[1] = left
     scalars[2] = arms
     run_step(program.step_code, scalars)
     registers = 3 * (arms + 1) + arms + 1
-    spread_scalars(program.spread, scalars, file, registers, STRIDE, lanes, first)
+    spread_scalars(program.spread, scalars, rows, registers, STRIDE, lanes, first)
 
 
 @jit
-def _bring_up(file, index, arms, needed, lanes):
+def _bring_up(rows, index, arms, needed, lanes):
     """Where an arm has fewer plays than needed, the one with the fewest shall have the largest index."""
     for i in range(lanes):
-        fewest = file[i]
+        fewest = rows[i]
         for arm in range(1, arms):
-            fewest = min(fewest, file[3 * arm * STRIDE + i])
+            fewest = min(fewest, rows[3 * arm * STRIDE + i])
         if fewest < needed:
             for arm in range(arms):
-                file[(index + arm) * STRIDE + i] = -file[3 * arm * STRIDE + i]
+                rows[(index + arm) * STRIDE + i] = -rows[3 * arm * STRIDE + i]
 
 
 @jit
@@ -327,9 +327,9 @@ def _play_at_random(rate, needed, step, arms, work, lanes):
         return
     for i in range(lanes):
         if unit(noise_bits(keys[i], step, CHOICE_STREAM)) < rate:
-            fewest = work.file[i]
+            fewest = work.rows[i]
             for arm in range(1, arms):
-                fewest = min(fewest, work.file[3 * arm * STRIDE + i])
+                fewest = min(fewest, work.rows[3 * arm * STRIDE + i])
             if fewest >= needed:
                 chosen[i] = below(noise_bits(keys[i], step, CHOICE_STREAM + 1), arms)
 
@@ -339,7 +339,7 @@ def _choose_by_index(run, behaviour, program, work, step, t, fault):
     """The arm of each lane by its index; false if an index is not finite."""
     arms = behaviour.counts.shape[1]
     index = 3 * (arms + 1)
-    lanes, file = run.lanes, work.file
+    lanes, rows = run.lanes, work.rows
     rate = behaviour.rate[step] if behaviour.rate.shape[0] > 0 else 0.0
     needed = behaviour.needed[step] if behaviour.needed.shape[0] > 0 else 0.0
     if rate >= 1.0 and needed <= 0.0:  # nothing is compared
@@ -347,17 +347,17 @@ def _choose_by_index(run, behaviour, program, work, step, t, fault):
         return True
     if program.varies:
         left = run.horizon - step
-        _set_step(program, work.scalars, file, arms, t, left, lanes, program.constants)
+        _set_step(program, work.scalars, rows, arms, t, left, lanes, program.constants)
         for arm in range(arms):
-            _index(program, work.scalars, file, arm, arm, arms, lanes)
+            _index(program, work.scalars, rows, arm, arm, arms, lanes)
     if needed > 0.0:
-        _bring_up(file, index, arms, needed, lanes)
+        _bring_up(rows, index, arms, needed, lanes)
     if arms == 2:
-        finite = choose_of_two(file, index, work.keys, step, work.chosen, lanes)
+        finite = choose_of_two(rows, index, work.keys, step, work.chosen, lanes)
     else:
-        finite = choose(file, index, arms, work, step, lanes)
+        finite = choose(rows, index, arms, work, step, lanes)
     if not finite:
-        _report(file, index, arms, t, lanes, fault)
+        _report(rows, index, arms, t, lanes, fault)
         return False
     if rate > 0.0:
         _play_at_random(rate, needed, step, arms, work, lanes)
@@ -367,33 +367,33 @@ def _choose_by_index(run, behaviour, program, work, step, t, fault):
 @lane
 def _count(problems, program, work, squares_follow, lanes):
     """Add the rewards of a step to what is known of the arms."""
-    file, sums, reward, chosen = work.file, work.sums, work.reward, work.chosen
+    rows, sums, reward, chosen = work.rows, work.sums, work.reward, work.chosen
     arms = problems.parameters.shape[1]
     if arms == 2 and squares_follow:
-        update_two_binary(file, sums, reward, chosen, lanes)
+        update_two_binary(rows, sums, reward, chosen, lanes)
         if not program.varies:
             for row in range(3):
-                copy_of_two(file, row, 6 + row, chosen, lanes)
+                copy_of_two(rows, row, 6 + row, chosen, lanes)
     elif arms == 2:
         if program.uses_s and not problems.binary:
-            copy_of_two(file, 1, 8, chosen, lanes)
-        update_two(file, sums, reward, chosen, lanes)
+            copy_of_two(rows, 1, 8, chosen, lanes)
+        update_two(rows, sums, reward, chosen, lanes)
         if program.uses_s or not program.varies:
-            copy_of_two(file, 0, 6, chosen, lanes)
-            copy_of_two(file, 1, 7, chosen, lanes)
+            copy_of_two(rows, 0, 6, chosen, lanes)
+            copy_of_two(rows, 1, 7, chosen, lanes)
         if program.uses_s:
-            deviate_two(file, sums, reward, chosen, problems.binary, lanes)
+            deviate_two(rows, sums, reward, chosen, problems.binary, lanes)
     else:
-        update(file, sums, arms, reward, chosen, lanes)
+        update(rows, sums, arms, reward, chosen, lanes)
         if program.uses_s:
-            deviate(file, sums, arms, reward, chosen, problems.binary, lanes)
+            deviate(rows, sums, arms, reward, chosen, problems.binary, lanes)
 
 
 @jit
 def _play_block(run, problems, behaviour, program, draw, decide, work, outcome, first):
     """Play the episodes first, first + 1, ... in step; their regret at the checkpoints."""
     arms, width = problems.parameters.shape[1], problems.parameters.shape[2]
-    lanes, file, chosen = run.lanes, work.file, work.chosen
+    lanes, rows, chosen = run.lanes, work.rows, work.chosen
     # Rewards must lie in the family's support, but for rounding.
     low = f32(problems.low - 1e-5 * abs(problems.low)) - f32(1e-6)
     high = f32(problems.high + 1e-5 * abs(problems.high)) + f32(1e-6)
@@ -405,10 +405,10 @@ def _play_block(run, problems, behaviour, program, draw, decide, work, outcome, 
         pseudo_plays += behaviour.counts[0, arm]
     kept = behaviour.by_index and not program.varies
     if behaviour.by_index:
-        _set_step(program, work.scalars, file, arms, pseudo_plays, run.horizon, lanes, 0)
+        _set_step(program, work.scalars, rows, arms, pseudo_plays, run.horizon, lanes, 0)
         if not program.varies and not behaviour.each_once:
             for arm in range(arms):
-                _index(program, work.scalars, file, arm, arm, arms, lanes)
+                _index(program, work.scalars, rows, arm, arm, arms, lanes)
     checkpoint = 0
     for step in range(run.horizon):
         t = pseudo_plays + step
@@ -434,13 +434,13 @@ def _play_block(run, problems, behaviour, program, draw, decide, work, outcome, 
             return REWARD_NOT_POSSIBLE
         _count(problems, program, work, squares_follow, lanes)
         if kept:
-            _index(program, work.scalars, file, arms, arms, arms, lanes)
+            _index(program, work.scalars, rows, arms, arms, arms, lanes)
             if arms == 2:
-                _keep_index_of_two(file, chosen, lanes)
+                _keep_index_of_two(rows, chosen, lanes)
             else:
-                _keep_index(file, 3 * (arms + 1), arms, chosen, lanes)
+                _keep_index(rows, 3 * (arms + 1), arms, chosen, lanes)
         if step + 1 == outcome.checkpoints[checkpoint]:
-            _add_up(file, work.gaps, behaviour.counts, work.lost)
+            _add_up(rows, work.gaps, behaviour.counts, work.lost)
             _write(work.lost, outcome.regret[checkpoint], first)
             checkpoint += 1
     return DONE
@@ -456,11 +456,11 @@ def _write(lost, regret, first):
 def _finish(behaviour, work, outcome, first):
     """Simple regret, and how often each arm was played."""
     regret, plays, final = outcome.regret, outcome.plays, outcome.final
-    _recommend(work.file, work.gaps, behaviour.counts, work.lost)
+    _recommend(work.rows, work.gaps, behaviour.counts, work.lost)
     _write(work.lost, regret[regret.shape[0] - 1], first)
     for i in range(min(work.lost.shape[0], regret.shape[1] - first)):
         for arm in range(plays.shape[0]):
-            n = np.rint(work.file[3 * arm * STRIDE + i] - behaviour.counts[0, arm])
+            n = np.rint(work.rows[3 * arm * STRIDE + i] - behaviour.counts[0, arm])
             plays[arm] += n
             if final.shape[2] > 0:
                 final[0, arm, first + i] = n

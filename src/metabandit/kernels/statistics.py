@@ -1,6 +1,6 @@
 """What is known of an arm: plays, mean and deviation of its rewards, brought up to date.
 
-`file` has a slot of three rows (n, r, s) for each arm and one more for the arm just played, which
+`rows` has a slot of three rows (n, r, s) for each arm and one more for the arm just played, which
 gets the new values too; `sums` has two rows for each arm, the reward sum and the sum of squares.
 """
 
@@ -13,30 +13,30 @@ from .rows import STRIDE, blend, f32, i32, u32
 
 
 @jit
-def update_two(file, sums, reward, chosen, lanes):
+def update_two(rows, sums, reward, chosen, lanes):
     """Two arms: count the rewards."""
     for i in range(lanes):
         one = f32(i32(chosen[i]))
         zero = f32(1) - one
         mask = u32(u32(0) - chosen[i])
         x = reward[i]
-        n0 = file[i] + zero
-        n1 = file[3 * STRIDE + i] + one
+        n0 = rows[i] + zero
+        n1 = rows[3 * STRIDE + i] + one
         s0 = sums[i] + x * zero
         s1 = sums[2 * STRIDE + i] + x * one
         n = n1 if chosen[i] != u32(0) else n0
         s = s1 if chosen[i] != u32(0) else s0
         r = s / n
-        file[i] = n0
-        file[3 * STRIDE + i] = n1
+        rows[i] = n0
+        rows[3 * STRIDE + i] = n1
         sums[i] = s0
         sums[2 * STRIDE + i] = s1
-        file[STRIDE + i] = blend(r, file[STRIDE + i], mask)
-        file[4 * STRIDE + i] = blend(file[4 * STRIDE + i], r, mask)
+        rows[STRIDE + i] = blend(r, rows[STRIDE + i], mask)
+        rows[4 * STRIDE + i] = blend(rows[4 * STRIDE + i], r, mask)
 
 
 @jit
-def update_two_binary(file, sums, reward, chosen, lanes):
+def update_two_binary(rows, sums, reward, chosen, lanes):
     """Two arms, rewards of 0 and 1: the same, and the standard deviation, which follows from the mean.
 
     Its row in the slot of the arm just played is left to `copy_of_two`, as those of n and r are.
@@ -46,49 +46,49 @@ def update_two_binary(file, sums, reward, chosen, lanes):
         zero = f32(1) - one
         mask = u32(u32(0) - chosen[i])
         x = reward[i]
-        n0 = file[i] + zero
-        n1 = file[3 * STRIDE + i] + one
+        n0 = rows[i] + zero
+        n1 = rows[3 * STRIDE + i] + one
         s0 = sums[i] + x * zero
         s1 = sums[2 * STRIDE + i] + x * one
         n = n1 if chosen[i] != u32(0) else n0
         s = s1 if chosen[i] != u32(0) else s0
         r = s / n
         spread = np.sqrt(max(r - r * r, f32(0)))
-        file[i] = n0
-        file[3 * STRIDE + i] = n1
+        rows[i] = n0
+        rows[3 * STRIDE + i] = n1
         sums[i] = s0
         sums[2 * STRIDE + i] = s1
-        file[STRIDE + i] = blend(r, file[STRIDE + i], mask)
-        file[4 * STRIDE + i] = blend(file[4 * STRIDE + i], r, mask)
-        file[2 * STRIDE + i] = blend(spread, file[2 * STRIDE + i], mask)
-        file[5 * STRIDE + i] = blend(file[5 * STRIDE + i], spread, mask)
+        rows[STRIDE + i] = blend(r, rows[STRIDE + i], mask)
+        rows[4 * STRIDE + i] = blend(rows[4 * STRIDE + i], r, mask)
+        rows[2 * STRIDE + i] = blend(spread, rows[2 * STRIDE + i], mask)
+        rows[5 * STRIDE + i] = blend(rows[5 * STRIDE + i], spread, mask)
 
 
 @jit
-def copy_of_two(file, row, target, chosen, lanes):
+def copy_of_two(rows, row, target, chosen, lanes):
     """Two arms: a statistic (0: n, 1: r, 2: s) of the arm that each lane plays, to another row."""
-    first = file[row * STRIDE : row * STRIDE + lanes]
-    second = file[(3 + row) * STRIDE : (3 + row) * STRIDE + lanes]
-    copy = file[target * STRIDE : target * STRIDE + lanes]
+    first = rows[row * STRIDE : row * STRIDE + lanes]
+    second = rows[(3 + row) * STRIDE : (3 + row) * STRIDE + lanes]
+    copy = rows[target * STRIDE : target * STRIDE + lanes]
     for i in range(lanes):
         copy[i] = blend(first[i], second[i], u32(u32(0) - chosen[i]))
 
 
 @jit
-def update(file, sums, arms, reward, chosen, lanes):
+def update(rows, sums, arms, reward, chosen, lanes):
     """Any number of arms: the same by the lane's arm; the last slot takes the new n and r."""
     slot = 3 * arms * STRIDE
     for i in range(lanes):
         arm = np.int64(chosen[i])
         at = 3 * arm * STRIDE + i
-        n = file[at] + f32(1)
+        n = rows[at] + f32(1)
         s = sums[2 * arm * STRIDE + i] + reward[i]
-        file[at] = n
+        rows[at] = n
         sums[2 * arm * STRIDE + i] = s
-        file[slot + i] = n
-        file[slot + 2 * STRIDE + i] = file[at + STRIDE]
-        file[at + STRIDE] = s / n
-        file[slot + STRIDE + i] = s / n
+        rows[slot + i] = n
+        rows[slot + 2 * STRIDE + i] = rows[at + STRIDE]
+        rows[at + STRIDE] = s / n
+        rows[slot + STRIDE + i] = s / n
 
 
 @lane
@@ -98,7 +98,7 @@ def deviation(n, square_sum, mean, binary):
 
 
 @jit
-def deviate(file, sums, arms, reward, chosen, binary, lanes):
+def deviate(rows, sums, arms, reward, chosen, binary, lanes):
     """The standard deviation of the arm just played.
 
     Rewards of 0 and 1: from sums, which are exact, so that arms with equal counts have equal
@@ -108,29 +108,29 @@ def deviate(file, sums, arms, reward, chosen, binary, lanes):
     for i in range(lanes):
         arm = np.int64(chosen[i])
         x = reward[i]
-        mean = file[slot + STRIDE + i]
+        mean = rows[slot + STRIDE + i]
         squares = sums[(2 * arm + 1) * STRIDE + i]
-        squares += x * x if binary else (x - file[slot + 2 * STRIDE + i]) * (x - mean)
+        squares += x * x if binary else (x - rows[slot + 2 * STRIDE + i]) * (x - mean)
         sums[(2 * arm + 1) * STRIDE + i] = squares
-        s = deviation(file[slot + i], squares, mean, binary)
-        file[slot + 2 * STRIDE + i] = s
-        file[(3 * arm + 2) * STRIDE + i] = s
+        s = deviation(rows[slot + i], squares, mean, binary)
+        rows[slot + 2 * STRIDE + i] = s
+        rows[(3 * arm + 2) * STRIDE + i] = s
 
 
 @jit
-def deviate_two(file, sums, reward, chosen, binary, lanes):
+def deviate_two(rows, sums, reward, chosen, binary, lanes):
     """Two arms: the same by masks."""
     for i in range(lanes):
         mask = u32(u32(0) - chosen[i])
         x = reward[i]
-        mean = file[7 * STRIDE + i]
-        change = x * x if binary else (x - file[8 * STRIDE + i]) * (x - mean)
+        mean = rows[7 * STRIDE + i]
+        change = x * x if binary else (x - rows[8 * STRIDE + i]) * (x - mean)
         one = f32(i32(chosen[i]))
         q0 = sums[STRIDE + i] + change * (f32(1) - one)
         q1 = sums[3 * STRIDE + i] + change * one
         sums[STRIDE + i] = q0
         sums[3 * STRIDE + i] = q1
-        s = deviation(file[6 * STRIDE + i], q1 if chosen[i] != u32(0) else q0, mean, binary)
-        file[8 * STRIDE + i] = s
-        file[2 * STRIDE + i] = blend(s, file[2 * STRIDE + i], mask)
-        file[5 * STRIDE + i] = blend(file[5 * STRIDE + i], s, mask)
+        s = deviation(rows[6 * STRIDE + i], q1 if chosen[i] != u32(0) else q0, mean, binary)
+        rows[8 * STRIDE + i] = s
+        rows[2 * STRIDE + i] = blend(s, rows[2 * STRIDE + i], mask)
+        rows[5 * STRIDE + i] = blend(rows[5 * STRIDE + i], s, mask)
