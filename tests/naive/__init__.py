@@ -10,6 +10,7 @@ from tests.naive.exact import (
     best_of,
     beta_chance,
     by_shares,
+    decision_shares,
     epsilon_greedy_shares,
     expected_reward,
     index_shares,
@@ -24,6 +25,7 @@ from tests.naive.gittins import gittins_index
 from tests.naive.language import value
 from tests.naive.learning import eda, expected_gap_regret
 from tests.naive.policies import (
+    decision_choice,
     epsilon_greedy_choice,
     gittins_choice,
     index_choice,

@@ -80,6 +80,22 @@ def index_shares(tree: Tree, counts: np.ndarray, horizon: int):
     return shares
 
 
+def decision_shares(decision, counts: np.ndarray, horizon: int):
+    """An index with needed plays and random ones, as decisions.py defines it."""
+    by_index = index_shares(decision.bound, counts, horizon)
+
+    def shares(plays, wins):
+        made, arms = sum(plays), len(plays)
+        moment = {"t": counts[0].sum() + made, "h": horizon - made, "K": arms}
+        n = [counts[0, arm] + extra for arm, extra in enumerate(plays)]
+        if decision.needed is not None and min(n) < value(decision.bound_needed, moment):
+            return shares_of([-plays_of_arm for plays_of_arm in n])
+        rate = 0.0 if decision.rate is None else value(decision.bound_rate, moment)
+        return [rate / arms + (1 - rate) * share for share in by_index(plays, wins)]
+
+    return shares
+
+
 def epsilon_greedy_shares(c, d):
     def shares(plays, wins):
         rate = min(Fraction(1), Fraction(c) * len(plays) / (Fraction(d) ** 2 * (sum(plays) + 1)))

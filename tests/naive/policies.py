@@ -70,6 +70,18 @@ def index_choice(play: Play, tree: Tree, tie: float = TIE) -> int:
     return play.best(values, tie=tie)
 
 
+def decision_choice(play: Play, decision, tie: float = TIE) -> int:
+    """An index with needed plays and random ones, as decisions.py defines it."""
+    moment = {"t": play.t, "h": play.horizon - play.step, "K": play.arms}
+    n = [play.statistics(arm)[0] for arm in range(play.arms)]
+    if decision.needed is not None and min(n) < value(decision.bound_needed, moment):
+        return play.best([-plays for plays in n], tie=tie)
+    if decision.rate is not None:
+        if unit(noise_bits(play.key, play.step, 2)) < value(decision.bound_rate, moment):
+            return below(noise_bits(play.key, play.step, 3), play.arms)
+    return index_choice(play, decision.bound, tie)
+
+
 def uniform_choice(play: Play) -> int:
     # A play at random: whether is drawn from stream 2, which arm from stream 3.
     return below(noise_bits(play.key, play.step, 3), play.arms)

@@ -55,7 +55,7 @@ def slice_bytes(arms: int, horizon: int, *, mirror: bool) -> int:
 def first_outcomes(chance: Array) -> Iterator[tuple[tuple[int, ...], float]]:
     """What one play of each arm can bring: the successes of the arms, and how likely that is.
 
-    chance[arm, pair] is the probability of success (kernels/pairs.py).
+    chance[arm, pair] is the probability of success (kernels/counts.py).
     """
     for outcome in np.ndindex(*(2,) * len(chance)):
         won = np.array(outcome, dtype=bool)

@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import InputError, nearest
 from ..priors import Bernoulli, Prior, check_prior
 from ..settings import check_horizon
-from .induction import EACH_ONCE, FREE, Progress, solve, states
+from .induction import EACH_ONCE, FREE, Progress, solve
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,6 @@ class Optimum:
 def has_optimum(prior: Prior) -> bool:
     """Whether backward induction can be done for a prior."""
     return type(prior) is Bernoulli and prior.arms <= 3
-
-
-def optimum_seconds(prior: Prior, horizon: int) -> float:
-    """About how many seconds the optimum takes on one thread."""
-    return states(prior.arms, horizon) / (1e9 if prior.arms == 2 else 1e8)
 
 
 def check_solvable(prior: Prior, what: str) -> Bernoulli:

@@ -34,7 +34,7 @@ def simulation_seconds(prior: Prior, horizon: int, episodes: float) -> float:
 
 
 def exact_seconds(prior: Prior, horizon: int, problems: int = 0) -> float:
-    """About how many seconds one policy takes on one thread, with its regret on so many problems.
+    """About how many seconds one policy takes on one thread, with its regret on this many problems.
 
     The problems of a table need not be counted: they are known.
     """
@@ -73,7 +73,7 @@ def reward_slowness(prior: Prior) -> float:
 def check_exact_memory(
     prior: Prior, horizon: int, plans: Sequence[Plan], *, at_once: int = 1
 ) -> None:
-    """Refuse an exact evaluation that does not fit in memory, with so many policies at once."""
+    """Refuse an exact evaluation that does not fit in memory, with this many policies at once."""
     mirror = all(mirrors(plan, prior) for plan in plans)
     check_memory(
         at_once * slice_bytes(prior.arms, horizon, mirror=mirror),

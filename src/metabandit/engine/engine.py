@@ -56,7 +56,7 @@ class Engine:
         made = partial(kind, self.prior, self.horizon, *arguments, **options)
         return self._tools.setdefault(key, made)
 
-    # Populations -------------------------------------------------------------------------------
+    # Many policies -------------------------------------------------------------------------------
 
     def exact_regret(
         self, plans: Sequence[Plan], *, simple: bool = False, drawn: tuple[int, int] | None = None
@@ -248,7 +248,7 @@ class Engine:
     def _sums(
         self, make: Callable[[], Simulation], chunks: Sequence[tuple[int, int]], each: float
     ) -> Iterator[ChunkSums]:
-        """Sums of all chunks in their order, whoever simulates them; each takes so many seconds."""
+        """Sums of all chunks in their order, whoever simulates them; each takes `each` seconds."""
         if not self.workers.worth(each * len(chunks), "chunks"):
             yield from _in_order(make().chunk, chunks, self.workers.threads)
             return
@@ -375,7 +375,7 @@ def chunk_jobs(chunks: Sequence[tuple[int, int]], each: float, workers: Workers)
 def _tiles(
     policies: int, cuts: Sequence[int], count: int
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Runs of policies and runs of blocks that make about so many jobs of about the same size."""
+    """Runs of policies and runs of blocks that make about `count` jobs of about the same size."""
     if policies >= 4 * count:  # so that a job carries few programs
         return split(policies, count), [(0, len(cuts) - 1)]
     first, last = cuts[0], cuts[-1]

@@ -112,7 +112,7 @@ def evaluate(
         checkpoints=checkpoints, threads=threads, executor=executor, lanes=lanes,
         reward_seed=reward_seed, keep_plays=keep_plays,
     )  # fmt: skip
-    asked = not episodes is runs is reward_seed is None or keep_plays
+    asked = keep_plays or any(item is not None for item in (episodes, runs, reward_seed))
     if task.method == EXACT and asked:
         raise InputError(
             "episodes, runs, reward_seed and keep_plays are for the method monte-carlo; exact "

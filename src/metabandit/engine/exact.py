@@ -95,7 +95,7 @@ class Exact:
         return without_noise(plan.name, points, curve, self._simple(run), plays, regret)
 
     def _after(self, run: TwoArms | ThreeArms, point: int) -> tuple[float, Array, Array | None]:
-        """Regret, plays of each arm and regret on each problem of a table, after so many plays."""
+        """Regret, plays of each arm and regret on each problem of a table, after `point` plays."""
         # Before the first choice each arm is played once, in order.
         forced = (np.arange(self.prior.arms) < min(point, run.begin)).astype(np.float64)
         if isinstance(self.prior, Table):
@@ -127,7 +127,7 @@ class Exact:
         [policy, problem] with one column for the mean; infinite where an index is not finite.
         """
         check_exact_memory(
-            self.prior, self.horizon, plans, at_once=at_once(self.horizon, threads, threads)
+            self.prior, self.horizon, plans, at_once=at_once(self.horizon, threads, len(plans))
         )
         if self.horizon <= LONG:
             rows = in_threads(lambda plan: self._regret(plan, simple, map), plans, threads)

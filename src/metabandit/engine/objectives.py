@@ -20,7 +20,7 @@ from ..settings import check_keys, read_number, read_settings
 class Objective:
     """What is minimised.
 
-    value: from regret [policy, problem] and that of the reference [problem] to one number a policy
+    value: from regret [policy, problem] and that of the reference [problem] to one number per policy
     mean: whether it is a mean over problems, which exact evaluation gives without drawing any
     simple: whether it is about simple regret
     needs_reference: whether it compares with another policy

@@ -84,7 +84,7 @@ def _or_none(value: float) -> float | None:
 
 @dataclass(frozen=True)
 class Difference:
-    """Regret of one policy minus that of another, on the same problems with the same luck."""
+    """Regret of one policy minus that of another, on the same problems with the same rewards."""
 
     mean: float
     standard_error: float

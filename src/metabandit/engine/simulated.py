@@ -32,7 +32,7 @@ from .threads import in_threads
 GROUP = 8192
 # Episodes that are played in step; as kernels.rows.MOST_LANES, which would load numba.
 MOST_LANES = 512
-# Episodes that each policy of a population plays before all go on to the next problems.
+# Episodes that each of many policies plays before all go on to the next problems.
 _MOST_AT_ONCE = 131_072
 
 
@@ -43,7 +43,7 @@ class Sampling:
     runs: episodes per problem; seed: of the problems; reward_seed: of the rewards, `seed` by default
     checkpoints: plays after which regret is taken; lanes: episodes played in step
     keep_plays, keep_regret: whether plays and regret of each problem are kept
-    simple: whether the regret of a population is simple regret
+    simple: whether the regret of many policies is simple regret
     posterior: whether it is the expectation given what was seen, which has the same mean over
         problems and less noise
     """
@@ -151,14 +151,10 @@ def _interpret(plan: Plan, horizon: int) -> tuple[Any, Any, Any]:
     decision, arms = plan.decision, plan.counts.shape[1]
     program = machine.load(None, isinstance(decision, Own))
     function, memory = simulator.idle(), 0
-    rate = needed = np.zeros(0)
+    rate, needed = plan.exceptions(horizon)
     parameters = np.zeros(1)
     if isinstance(decision, Index):
         program = machine.load(decision.program(), False)
-        begin = arms if plan.each_once else 0
-        moment = (begin, plan.pseudo_plays, arms)
-        rate = decision.rates(horizon, *moment)
-        needed = decision.needed_plays(horizon, *moment)
         if len(needed):
             # The indices of all arms are set again at each step.
             program = program._replace(varies=True)
@@ -339,7 +335,7 @@ class Simulation:
             problem_plays,
         )
 
-    # A population ------------------------------------------------------------------------------
+    # Many policies ------------------------------------------------------------------------------
 
     def regret_of(
         self, plans: Sequence[Plan], seed: int, cuts: Sequence[int], sums: bool, threads: int = 1

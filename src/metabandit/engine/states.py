@@ -28,7 +28,7 @@ from ..priors import Bernoulli, Prior
 from ..priors.families import Array
 from .threads import one_blas_thread
 
-# In longer plays the steps from so many plays on are cut into parts for several threads. The parts
+# Above this horizon, the steps from _SHARED plays on are cut into parts for several threads. The parts
 # do not depend on the number of threads, so that results do not either.
 LONG = 400
 _SHARED = 256
@@ -50,6 +50,7 @@ def mirrors(plan: Plan, prior: Prior) -> bool:
     return (
         prior.arms == 2
         and not isinstance(plan.decision, ByCuts)
+        and (not isinstance(plan.decision, ByTable) or len(set(plan.decision.row_of)) == 1)
         and len(set(zip(alpha, beta, strict=True))) == 1
         and bool((plan.counts[:, :1] == plan.counts).all())
     )
@@ -64,10 +65,10 @@ def obstacle(plan: Plan, arms: int) -> str | None:
         return None
     if isinstance(decision, ByEpochs):
         return "UCB2 keeps a memory beyond the counts (its epochs)"
-    return "it is known as a rule to simulate only"
+    return "a rule of your own can only be simulated"
 
 
-def _choice(plan: Plan, arms: int, horizon: int) -> Any:
+def _choice(plan: Plan, horizon: int) -> Any:
     """How a policy chooses, in the form that kernels/forward.py reads."""
     from ..kernels import forward
 
@@ -82,16 +83,12 @@ def _choice(plan: Plan, arms: int, horizon: int) -> Any:
     if isinstance(decision, ByPosterior):
         assert decision.beta is not None, "obstacle() refuses others"
         gammas, corner = _posterior_tables(*decision.beta, horizon)
-    rate = needed = np.zeros(0)
-    if isinstance(decision, Index):
-        begin = arms if plan.each_once else 0
-        moment = (begin, plan.pseudo_plays, arms)
-        rate = decision.rates(horizon, *moment)
-        needed = decision.needed_plays(horizon, *moment)
+    rate, needed = plan.exceptions(horizon)
     return forward.Choice(
         kinds[type(decision)],
         rate if len(rate) else np.zeros(horizon),
-        needed if len(needed) else np.zeros(horizon),
+        needed if len(needed) else np.full(horizon, -np.inf),
+        np.ascontiguousarray(plan.counts[0], dtype=np.float64),
         decision.table if isinstance(decision, ByTable) else np.zeros((1, 1)),
         decision.cuts if isinstance(decision, ByCuts) else np.zeros((1, 2), np.uint16),
         gammas,
@@ -99,7 +96,7 @@ def _choice(plan: Plan, arms: int, horizon: int) -> Any:
     )
 
 
-def _judged(plan: Plan, arms: int, horizon: int) -> Any:
+def _judged(plan: Plan, horizon: int) -> Any:
     """A policy as kernels/forward.py takes it: its choice, program and indices by count."""
     from ..kernels import counts, forward, machine, rows
 
@@ -125,7 +122,7 @@ def _judged(plan: Plan, arms: int, horizon: int) -> Any:
         program.scalars.copy(),
         np.zeros((4 + program.registers) * rows.STRIDE),
     )
-    return forward.Judged(_choice(plan, arms, horizon), program, tables)
+    return forward.Judged(_choice(plan, horizon), program, tables)
 
 
 def _posterior_tables(a: float, b: float, horizon: int) -> tuple[Array, Array]:
@@ -168,7 +165,7 @@ class _States:
         self.alpha, self.beta = _base(prior)
         self.chance = counts.chances(self.alpha, self.beta, horizon)
         self.clock = forward.Clock(horizon, plan.pseudo_plays, prior.arms)
-        self.policy = _judged(plan, prior.arms, horizon)
+        self.policy = _judged(plan, horizon)
         # Whether the indices stay what they are, and are finite.
         kind = self.policy.choice.kind
         self.fixed = kind in (forward.BY_CUTS, forward.BY_POSTERIOR) or (

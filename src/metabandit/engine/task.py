@@ -6,7 +6,6 @@ import platform
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from functools import cached_property
 from importlib.metadata import version
 from typing import Any
 
@@ -17,7 +16,6 @@ from ..policies import Policy, Start, policy
 from ..priors import Prior, check_prior
 from ..settings import check_horizon, check_seed, check_whole, read_number
 from ..workers import Workers, make_workers
-from .engine import Engine
 from .floor import Floor
 from .objectives import REGRET, Objective, read_objective
 from .results import EXACT, MONTE_CARLO
@@ -38,7 +36,7 @@ class Task:
     seed: one seed, one result, whoever works
     workers: threads and, through an executor, other processes
     effort, time_limit: how long to search; seconds after which a search ends
-    method, episodes, runs: how policies are judged: exactly or on so many episodes, `runs` of them per
+    method, episodes, runs: how policies are judged: exactly or on this many episodes, `runs` of them per
         problem; None leaves the number of episodes to whoever judges
     reward_seed: of the rewards, if the same problems are to be played with other rewards
     checkpoints: plays after which the regret curve is taken
@@ -63,11 +61,6 @@ class Task:
     lanes: int = MOST_LANES
     keep_plays: bool = False
     floor: Floor | None = None
-
-    @cached_property
-    def engine(self) -> Engine:
-        """What computes regret on this task; workers keep what they make for it."""
-        return Engine(self.prior, self.horizon, self.workers)
 
     @property
     def problems(self) -> int:

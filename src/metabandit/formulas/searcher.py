@@ -123,7 +123,7 @@ def search(
         What formulas are made of; by default as in the paper.
     strategy : {"auto", "exact", "halving", "ucb1-tuned"}
         `exact` (all classes, nothing left to chance; two Bernoulli arms), `halving` (all on the same
-        problems, the worse half goes), `ucb1-tuned` (as in the paper, with so many `pulls`), or
+        problems, the worse half goes), `ucb1-tuned` (as in the paper, with this many `pulls`), or
         `auto`: exact if that is possible in the time given, else halving.
     pulls : int
         Episodes of the strategy `ucb1-tuned`.
@@ -132,7 +132,7 @@ def search(
     top : int
         How many of the best to rank.
     refine : int
-        Learn the constants of so many of the best.
+        Learn the constants of this many of the best.
     seed : int
         One seed, one result, whatever the number of threads.
     effort : float

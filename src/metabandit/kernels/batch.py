@@ -72,11 +72,6 @@ def take(programs: Any, which: Any) -> Any:
     )
 
 
-def unpack(programs: Any, i: int) -> Any:
-    """Program i, as the machine takes it."""
-    return _program.py_func(programs, i)
-
-
 @lane
 def _program(programs, i):
     return Program(

@@ -20,7 +20,6 @@ from .rows import MOST_LANES, STRIDE
 
 # Arguments of kernels that Python calls, too. For the plain numbers numba would compile them again.
 ZERO = np.int64(0)
-TWO = np.int64(2)
 
 # Indices closer than this, relative to their size, are ties: thousands of roundings of float64.
 TIE = 1e-11

@@ -219,7 +219,7 @@ def _at_least_one(shape):
 
 @jit
 def _gamma_row(shape, keys, step, stream, out):
-    """The logarithm of a Gamma variate a lane: one vectorised trial, then the lanes it rejected.
+    """The logarithm of a Gamma variate per lane: one vectorised trial, then the lanes it rejected.
 
     Logarithms, because variates of small shape are smaller than any float.
     """
@@ -339,7 +339,7 @@ def by_table(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
 
 
 def compile_choice(choose: Any) -> Any:
-    """A decide function for a person's own choose(n, r, s, t, h, u), compiled once a process."""
+    """A decide function for a person's own choose(n, r, s, t, h, u), compiled once per process."""
     compiled = numba.njit(choose, error_model="numpy")
 
     def decide(step, t, horizon, stats, sums, memory, parameters, keys, chosen):

@@ -1,7 +1,7 @@
 """Exact evaluation: how likely play with a policy reaches each state of the counts.
 
 A state of two arms after m plays is (n1, s1, n2, s2) with n1 + n2 = m: plays and successes. The
-weight of a state is the probability to reach it, over the prior and all luck. A step moves the
+weight of a state is the probability to reach it, over the prior and all rewards. A step moves the
 weight of every state to its up to four successors, in place: only one time slice exists.
 
 The slice is cut into blocks by n1, a block into rows by s1, a row has one entry for each s2. Blocks
@@ -30,13 +30,14 @@ INDEX_NOT_FINITE = 1
 # Weights below this are dropped: they would end in numbers so small that arithmetic is slow.
 TINY = 1e-250
 
-Choice = namedtuple("Choice", "kind rate needed table cuts gammas corner")
+Choice = namedtuple("Choice", "kind rate needed pseudo table cuts gammas corner")
 Choice.__doc__ = """How a policy chooses, given the counts.
 
 kind: BY_INDEX (the machine computes the index), BY_TABLE (the index stands in `table`), BY_CUTS
     (`cuts`, as the optimal policy has), BY_POSTERIOR (Thompson sampling)
 rate: float64[m], the probability with which any arm is played instead
 needed: float64[m], plays that every arm must have before anything else counts
+pseudo: float64[arm], pseudo-plays, which count as plays there
 table: float64[row, entry], for each m the indices of all pairs with up to m plays
 cuts: uint16[entry, 2], for each m and pair of arm 1: arm 1 is better while s2 is below the first
     number, and as good while it is below the second
@@ -272,10 +273,13 @@ def step_two(m, low, high, slice, policy, finite, work):
         firsts = work.edge_first if to_edge else slice.first
         lasts = work.edge_last if to_edge else slice.last
         above = 0 if to_edge else pair(n1 + 1, 0)
-        forced = min(n1, n2) < choice.needed[m]
+        # Of arms that lack needed plays the one with fewer comes first.
+        ahead = n1 + choice.pseudo[0] - n2 - choice.pseudo[1]
+        slack = TIE * (1.0 + abs(n1 + choice.pseudo[0]))
+        forced = min(n1 + choice.pseudo[0], n2 + choice.pseudo[1]) < choice.needed[m]
         by_cuts = _is_cut(m, n1, choice, tables, forced)
-        better = n2 + 1 if forced and n1 < n2 else 0
-        equal = n2 + 1 if forced and n1 <= n2 else 0
+        better = n2 + 1 if forced and ahead < -slack else 0
+        equal = n2 + 1 if forced and ahead <= slack else 0
         start = choice.corner[n1, n2] if posterior else 0.0
         for s1 in range(n1 + 1):
             at = pair(n1, s1)

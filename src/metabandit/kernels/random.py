@@ -1,7 +1,7 @@
 """Random numbers that are functions of where they are used, not of when.
 
 The reward of the j-th pull of arm k in episode e is `draw_bits(word + j * WEYL, key)`, where
-`word` depends on (seed, e, k) and `key` on (seed, e). Every policy therefore meets the same luck,
+`word` depends on (seed, e, k) and `key` on (seed, e). Every policy therefore meets the same rewards,
 and no result depends on threads or block size. All other randomness of an episode (ties, random
 plays) is `noise_bits(key, step, stream)`.
 

@@ -1,4 +1,4 @@
-"""Rewards: for each family, the inverse distribution function at one uniform number a lane."""
+"""Rewards: for each family, the inverse distribution function at one uniform number per lane."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def call(draw, uniform, parameters, reward):
 
 
 def compile_quantile(quantile: Any, width: int) -> Any:
-    """A draw function for a person's own quantile(u, first, second, ...), compiled once a process."""
+    """A draw function for a person's own quantile(u, first, second, ...), compiled once per process."""
     compiled = numba.njit(quantile, error_model="numpy")
     if width == 1:
 

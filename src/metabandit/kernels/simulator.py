@@ -90,7 +90,7 @@ Workspace.__doc__ = """The arrays that `simulate` works in; `workspace` makes th
 rows: rows as above; stats: the same as [slot, (n, r, s), lane]
 sums: reward sum and sum of squares of each arm; totals: the same as [arm, which, lane]
 words, parameters, gaps: of each arm; memory: the policy's own; scalars: the step program's
-the others: one number a lane, for the step at hand
+the others: one number per lane, for the step at hand
 """
 
 

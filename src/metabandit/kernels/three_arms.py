@@ -143,12 +143,13 @@ def _share_row(row, at, tables, even, room):
 
 
 @jit
-def _share_to_fewest(row, n1, n2, n3, room):
-    """Divide a row's weights among the arms with the fewest plays."""
-    fewest = min(n1, min(n2, n3))
-    first = 1.0 if n1 == fewest else 0.0
-    second = 1.0 if n2 == fewest else 0.0
-    third = 1.0 if n3 == fewest else 0.0
+def _share_to_fewest(row, a, b, c, room):
+    """Divide a row's weights among the arms with the fewest plays, which are a, b and c."""
+    least = min(a, min(b, c))
+    least += TIE * (1.0 + abs(least))
+    first = 1.0 if a <= least else 0.0
+    second = 1.0 if b <= least else 0.0
+    third = 1.0 if c <= least else 0.0
     total = first + second + third
     for i in range(row.shape[0]):
         room[i] = row[i] * (first / total)
@@ -190,7 +191,8 @@ def step_forward(m, states, chance, policy, finite, room, fault):
         for n2 in range(m + 1 - n1):
             n3 = m - n1 - n2
             width = n3 + 1
-            forced = min(n1, min(n2, n3)) < choice.needed[m]
+            a, b, c = n1 + choice.pseudo[0], n2 + choice.pseudo[1], n3 + choice.pseudo[2]
+            forced = min(a, min(b, c)) < choice.needed[m]
             for s1 in range(n1 + 1):
                 for s2 in range(n2 + 1):
                     o = states.offset[n1, n2] + (s1 * (n2 + 1) + s2) * width
@@ -199,7 +201,7 @@ def step_forward(m, states, chance, policy, finite, room, fault):
                         continue
                     at = (n1, s1, n2, s2, n3)
                     if forced:
-                        _share_to_fewest(row, n1, n2, n3, room)
+                        _share_to_fewest(row, a, b, c, room)
                     else:
                         if not finite and even < 1.0 / 3.0:
                             if _check(row, at, tables, fault) != DONE:

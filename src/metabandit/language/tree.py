@@ -140,6 +140,11 @@ def latex(tree: Tree) -> str:
     parts = [latex(operand) for operand in tree.operands]
     if operator.arity is None:
         return operator.latex.format(", ".join(parts))
+    if operator.own is not None and operator.declared.get("latex"):
+        # A template of a person's own says nothing of parentheses.
+        for position, operand in enumerate(tree.operands):
+            if isinstance(operand, Apply) and OPERATORS[operand.operator].symbol:
+                parts[position] = rf"\left({parts[position]}\right)"
     if not operator.symbol or operator.name in ("divide", "invert"):
         return operator.latex.format(*parts)
     for position, operand in enumerate(tree.operands):

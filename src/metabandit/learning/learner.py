@@ -44,7 +44,7 @@ class Learned:
     objective: the value of the objective on problems that learning never saw; less is better
     floor: the regret of the Bayes-optimal policy, where it is known
     stopped: why the search ended: generations, optimum reached, time limit, interrupted
-    trace: one record a generation
+    trace: one record per generation
     seconds: how long it all took, with floor and measurement
     """
 

@@ -326,7 +326,7 @@ def make_space(
         space = _catalogued(given)
     else:
         space = _expression(given)
-    if space.entry is not None and space.entry.start is not None:
+    if space.entry is not None and not space.entry.takes_start:
         if start is not None:
             raise InputError(f"the policy {space.entry.name} has its own start; leave --start out")
     elif start == LEARNED_START:

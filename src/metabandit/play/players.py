@@ -185,7 +185,7 @@ def _describe(policy: Policy, prior: Prior | None) -> dict[str, Any] | None:
 
 
 def load_player(path: str | Path) -> Player:
-    """A player as `save` wrote it (.json), or as its journal says (.jsonl), which it goes on with.
+    """A player as `save` wrote it (.json), or as its journal says (.jsonl), which it continues.
 
     It makes the same choices as one that was never stopped.
     """
@@ -258,7 +258,7 @@ def _has_content(path: Path) -> bool:
         return False
 
 
-# What must be the same if a journal is gone on with.
+# What must be the same if a journal is continued.
 _SAME = {
     "policy": "another policy",
     "prior": "another prior",

@@ -69,7 +69,9 @@ class Rule:
 
     def choose(self, moment: Moment) -> int:
         """The position of the arm to play."""
-        return moment.best(self.indices(moment) or ())[0]
+        values = self.indices(moment)
+        assert values is not None, "a rule that compares nothing has a choose of its own"
+        return moment.best(values)[0]
 
     def indices(self, moment: Moment) -> list[float] | None:
         """What is compared, one number per arm; None if nothing is."""
@@ -86,7 +88,7 @@ class IndexRule(Rule):
         self.name = name
         self.decision = decision
         self.uses_s = "s" in variables(decision.tree)
-        self.quick, _ = index_functions(decision.bound)
+        self.quick, self.safe = index_functions(decision.bound)
         self.values = index_values(decision.bound)
         rate, needed = decision.bound_rate, decision.bound_needed
         self.rate = None if rate is None else moment_value(rate)
@@ -124,9 +126,9 @@ class IndexRule(Rule):
         try:
             values = self.quick(arms, t, h, K)
         except (ArithmeticError, ValueError):
-            values = self.values(arms, t, h, K)
+            values = self.safe(arms, t, h, K)
         if not math.isfinite(sum(values)):
-            values = self.values(arms, t, h, K)
+            values = self.safe(arms, t, h, K)
             for arm, value in zip(arms, values, strict=True):
                 if not math.isfinite(value):
                     state = (arm.plays, arm.mean, arm.deviation, moment.t, value)

@@ -71,6 +71,16 @@ class Plan:
     def pseudo_plays(self) -> float:
         return float(self.counts[0].sum())
 
+    def exceptions(self, horizon: int) -> tuple[Array, Array]:
+        """Rate and needed plays after each number of plays; empty where there are none."""
+        import numpy as np
+
+        if not isinstance(self.decision, Index):
+            return np.zeros(0), np.zeros(0)
+        arms = self.counts.shape[1]
+        moment = (horizon, arms if self.each_once else 0, self.pseudo_plays, arms)
+        return self.decision.rates(*moment), self.decision.needed_plays(*moment)
+
     @property
     def size(self) -> int:
         """Bytes of its tables."""
@@ -255,7 +265,12 @@ class IndexPolicy(Policy):
                 raise InputError(f"{item!r} is a variable ({VARIABLES[item]}), not a parameter")
         self.start = start if isinstance(start, Start) else Start.read(start)
         self.start_given = start is not None
-        self.name = name or text(self.tree)
+        exceptions = [
+            f"{what} {text(tree)}"
+            for what, tree in (("rate", self.rate), ("needed", self.needed))
+            if tree is not None
+        ]
+        self.name = name or ", ".join([text(self.tree), *exceptions])
 
     @property
     def trees(self) -> list[Tree]:

@@ -88,6 +88,21 @@ class Entry:
     binary: bool = False
     reads_prior: bool = False
 
+    def __post_init__(self) -> None:
+        if self.decide is not None and not self.rate is self.needed is None:
+            raise InputError(
+                f"rate and needed are for an index; {self.name} has decide, which says it all"
+            )
+        if self.decide is None and callable(self.start):
+            raise InputError(
+                f"the start of {self.name} must be a Start: an index begins alike in every setting"
+            )
+
+    @property
+    def takes_start(self) -> bool:
+        """Whether the user may choose how play begins."""
+        return self.is_index and self.start is None
+
     @property
     def is_index(self) -> bool:
         """Whether it is an index, with a rate and needed plays or without."""
@@ -106,7 +121,7 @@ class Entry:
         """The policy with these parameters; the others have their defaults."""
         known = [parameter.name for parameter in self.parameters]
         check_keys(values, known, f"the policy {self.name}")
-        if start is not None and self.start is not None:
+        if start is not None and not self.takes_start:
             raise InputError(f"the policy {self.name} has its own start; leave {start} out")
         numbers = {
             parameter.name: parameter.check(
@@ -175,7 +190,9 @@ _NAME = re.compile(r"[A-Za-z][\w+.-]*")
 def register(entry: Entry) -> Entry:
     """Add a policy to the catalogue: it is then known by name everywhere."""
     if not _NAME.fullmatch(entry.name):
-        raise InputError(f"{entry.name!r} is no name for a policy: letters, digits, - and + only")
+        raise InputError(
+            f"{entry.name!r} is no name for a policy: a letter, then letters, digits and any of _ - + . only"
+        )
     for parameter in entry.parameters:
         if parameter.name == "start":
             raise InputError(f"a parameter of {entry.name} cannot be called start, which is taken")
@@ -220,7 +237,7 @@ def policy(description: str | Path | Policy, *, start: str | Start | None = None
         entry = CATALOGUE[name]
         numbers = {key: read_number(value, f"{key} of {name}") for key, value in settings.items()}
         # A start for all policies is for those that have none of their own.
-        return entry.make(numbers, chosen or (start if entry.start is None else None), given)
+        return entry.make(numbers, chosen or (start if entry.takes_start else None), given)
     match = re.match(r"[A-Za-z_]\w*", head)
     if _NAME.fullmatch(head) and match is not None and match.group() not in VARIABLES:
         raise InputError(f"unknown policy {head!r}; {nearest(head, CATALOGUE)}")

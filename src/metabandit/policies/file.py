@@ -289,5 +289,5 @@ def check_target(path: object, *, resume: bool = False, force: bool = False) -> 
     if not isinstance(path, (str, Path)):
         raise InputError(f"a policy file is named by a text or a Path, not {path!r}")
     if resume and force:
-        raise InputError("--resume goes on with a run and --force begins it anew; give one of them")
+        raise InputError("--resume goes on with a run and --force starts over; give one of them")
     return check_new(path, (".json",), "a policy file", force=resume or force)
