@@ -11,7 +11,7 @@ plays m(t, h, K), the next arm is
     any arm, with equal probability     with probability e otherwise,
     an arm with the largest x_k         otherwise,
 
-ties at random.
+ties at random. Plays include the pseudo-plays of the start, as n does.
 """
 
 from __future__ import annotations
