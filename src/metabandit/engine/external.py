@@ -196,7 +196,9 @@ def evaluate_external(
         ).evaluations
     for evaluation in ours:
         if evaluation.policy in makers:
-            raise InputError(f"two policies are called {evaluation.policy!r}; give one another name")
+            raise InputError(
+                f"two policies are called {evaluation.policy!r}; give one another name"
+            )
 
     problems = simulated.draw_problems(prior, seed, episodes)
     means = prior.regret_means(problems)
