@@ -34,7 +34,7 @@ def test_auto_takes_what_is_cheaper():
         ("ucb1", mb.Table([[0.1, 0.2, 0.3]]), 10, "up to 2 arms"),
         ("thompson", mb.Bernoulli(3), 10, "2 arms only"),
         ("ucb1", mb.Bernoulli(), 5000, "up to 4096 plays"),
-        (mb.ChoicePolicy("mine", max), mb.Bernoulli(), 10, "rule to simulate only"),
+        (mb.ChoicePolicy("mine", max), mb.Bernoulli(), 10, "can only be simulated"),
     ],
 )
 def test_what_has_no_exact_method_is_refused(policy, prior, horizon, message):
