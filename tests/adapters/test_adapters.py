@@ -110,7 +110,11 @@ class FixedArm:
         (lambda episode: FixedArm("0"), {}, "selected '0'"),
         ({}, {}, "a function that makes one"),
         ({"a": 3}, {}, "a name and a function"),
-        ({"ucb1": lambda episode: FixedArm(0)}, {"beside": "ucb1"}, "two policies are called 'ucb1'"),
+        (
+            {"ucb1": lambda episode: FixedArm(0)},
+            {"beside": "ucb1"},
+            "two policies are called 'ucb1'",
+        ),
         (lambda episode: FixedArm(0), {"episodes": 1}, "at least 2"),
     ],
 )

@@ -143,7 +143,8 @@ def test_an_own_operator_is_printed():
     tree = parse("r + twice(n + 1)/blend(r, s, t)")
     assert text(tree) == "r + twice(n + 1)/blend(r, s, t)"
     assert (
-        latex(tree) == r"\bar{r}_k + \frac{2 \left(n_k + 1\right)}{\mathrm{blend}(\bar{r}_k, \bar{\sigma}_k, t)}"
+        latex(tree)
+        == r"\bar{r}_k + \frac{2 \left(n_k + 1\right)}{\mathrm{blend}(\bar{r}_k, \bar{\sigma}_k, t)}"
     )
 
 
