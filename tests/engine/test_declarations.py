@@ -7,7 +7,7 @@ import pytest
 
 import metabandit as mb
 from metabandit.decisions import ByTable
-from metabandit.policies import Start
+from metabandit.policies import CATALOGUE, Start
 from tests import naive
 from tests.engine.test_exact import naive_regret
 from tests.kernels.test_simulator import simulated_regret
@@ -104,3 +104,24 @@ def test_what_would_be_ignored_cannot_be_declared():
     for text in ("thompson:start=prior-counts", "eps_n-greedy:start=prior-counts"):
         with pytest.raises(mb.InputError, match="has its own start"):
             mb.policy(text)
+
+
+def test_an_index_without_a_value_before_any_play_is_refused():
+    policy = mb.IndexPolicy("r + 1/n", rate=0.5, start=Start("free"), name="hasty")
+    for method in ("exact", "monte-carlo"):
+        with pytest.raises(mb.IndexFault, match="hasty"):
+            mb.evaluate(policy, mb.Bernoulli(), 7, method=method)
+    with pytest.raises(mb.InputError, match="an expression is a text"):
+        mb.IndexPolicy(None)
+
+
+def test_learning_passes_over_rates_that_are_no_probability():
+    entry = mb.Entry(
+        "wide", "r", "this test", (mb.Parameter("c", 0.5, above=0.0, logarithmic=True),), rate="c"
+    )
+    mb.register(entry)
+    try:
+        learned = mb.learn("wide", mb.Bernoulli(), 12, generations=4)
+    finally:
+        del CATALOGUE["wide"]
+    assert 0.0 < learned.parameters["c"] <= 1.0

@@ -250,3 +250,32 @@ def test_formulas_that_are_enumerated_have_no_own_operators():
         mb.classify(["twice(r)"])
     with pytest.raises(mb.InputError, match=r"operator of your own.*grammar"):
         mb.make_classes(2, grammar=mb.Grammar(operators=("add", "twice")))
+
+
+def test_an_own_operator_that_raises_has_no_value():
+    def picky(x):
+        if x > 3:
+            raise ValueError("too large")
+        return x
+
+    mb.register_operator("picky", picky)
+    for method in ("exact", "monte-carlo"):
+        with pytest.raises(mb.IndexFault, match="not a number"):
+            mb.evaluate("r + picky(n)", mb.Bernoulli(), 12, method=method)
+    player = mb.policy("r + picky(n)").player(2)
+    player.update_many([(arm, 1) for arm in (0, 1) for _ in range(5)])
+    with pytest.raises(mb.IndexFault, match="not a number"):
+        player.select()
+
+
+SCALE = 3.0
+
+
+def test_what_an_own_operator_needs_from_outside_cannot_be_exported():
+    def scaled(x):
+        return SCALE * x
+
+    mb.register_operator("scaled_outside", scaled)
+    for language in ("python", "javascript", "c"):
+        with pytest.raises(mb.InputError, match="SCALE from outside"):
+            mb.export("r + scaled_outside(n)", language)

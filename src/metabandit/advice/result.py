@@ -259,7 +259,7 @@ def _describe(candidate: Candidate) -> dict[str, Any]:
     return {
         "policy": item.name,
         "role": candidate.role,
-        "formula": None if index is None else index.formula,
+        "formula": None if index is None or len(index.trees) > 1 else index.formula,
         "start": None if index is None else str(index.start),
     }
 

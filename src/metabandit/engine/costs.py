@@ -57,8 +57,8 @@ def exact_is_cheaper(prior: Prior, horizon: int) -> bool:
 
 def slowness(policy: Policy) -> float:
     """About how many times longer a play takes than with a simple index."""
-    if not isinstance(policy, IndexPolicy):
-        return 8.0
+    if not isinstance(policy, IndexPolicy) or len(policy.trees) > 1:
+        return 3.0
     used = operators(policy.tree)
     if "beta_quantile" in used:
         return 200.0
@@ -67,7 +67,7 @@ def slowness(policy: Policy) -> float:
 
 def reward_slowness(prior: Prior) -> float:
     """About how many times longer a play takes than with the rewards of other families."""
-    return 100.0 if prior.family == BETA else 1.0
+    return 60.0 if prior.family == BETA else 1.0
 
 
 def check_exact_memory(

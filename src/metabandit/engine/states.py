@@ -23,6 +23,7 @@ import numpy as np
 from ..bayes.induction import first_outcomes
 from ..decisions import ByCuts, ByEpochs, ByPosterior, ByTable, Index
 from ..errors import IndexFault
+from ..language.values import evaluate_tree
 from ..policies import Plan
 from ..priors import Bernoulli, Prior
 from ..priors.families import Array
@@ -166,6 +167,7 @@ class _States:
         self.chance = counts.chances(self.alpha, self.beta, horizon)
         self.clock = forward.Clock(horizon, plan.pseudo_plays, prior.arms)
         self.policy = _judged(plan, horizon)
+        self._check_before_any_play()
         # Whether the indices stay what they are, and are finite.
         kind = self.policy.choice.kind
         self.fixed = kind in (forward.BY_CUTS, forward.BY_POSTERIOR) or (
@@ -175,6 +177,19 @@ class _States:
         if self.fixed:
             self.finite = self._set_tables(self.begin, horizon)
         self.fault = np.zeros(5)
+
+    def _check_before_any_play(self) -> None:
+        """Refuse an index that has no value for an arm without any play, if play begins with it."""
+        decision, arms = self.plan.decision, self.prior.arms
+        if not isinstance(decision, Index) or self.begin or self.plan.counts[0].min() > 0.0:
+            return
+        steps = np.arange(self.horizon, dtype=np.float64)
+        moment: dict[str, Any] = {"t": self.plan.pseudo_plays + steps, "h": self.horizon - steps}
+        known = {**moment, "K": float(arms), "n": 0.0, "r": 0.0, "s": 0.0}
+        values = np.broadcast_to(evaluate_tree(decision.bound, known), self.horizon)
+        for step in np.flatnonzero(~np.isfinite(values))[:1]:
+            state = (0.0, 0.0, 0.0, self.plan.pseudo_plays + step, float(values[step]))
+            raise IndexFault(self.plan.name, state, uses_s=self.policy.program.uses_s)
 
     def _set_tables(self, m: int, most: int) -> bool:
         finite: bool = self.kernel.set_tables(m, self.clock, self.policy, most)

@@ -265,19 +265,26 @@ def _definition(function: Callable[..., Any], name: str) -> tuple[ast.FunctionDe
     return parsed, source
 
 
-def _python(function: Callable[..., Any], name: str) -> str:
-    """The text of a function under another name, if it needs no names from outside but math."""
-    definition, source = _definition(function, name)
+def _check_inside(function: Callable[..., Any], definition: ast.FunctionDef, name: str) -> None:
+    """Refuse a function that a program could not hold: names from outside, other than math."""
+    if function.__module__ == numerics.__name__:
+        return
     used = [item for item in ast.walk(definition) if isinstance(item, ast.Name)]
     inner = {item.id for item in used if isinstance(item.ctx, ast.Store)}
     inner |= {item.arg for item in ast.walk(definition) if isinstance(item, ast.arg)}
     inner |= {definition.name, "math", *dir(builtins)}
     outside = sorted({item.id for item in used} - inner)
-    if outside and function.__module__ != numerics.__name__:
+    if outside:
         raise InputError(
             f"{name} cannot be exported: its function uses {', '.join(outside)} from outside, and a "
             f"program has only what is inside the function, and math"
         )
+
+
+def _python(function: Callable[..., Any], name: str) -> str:
+    """The text of a function under another name, if it needs no names from outside but math."""
+    definition, source = _definition(function, name)
+    _check_inside(function, definition, name)
     return re.sub(rf"\b{definition.name}(?=\()", name, source).rstrip()
 
 
@@ -292,7 +299,14 @@ def helper(name: str, language: str) -> str | None:
         return None
     if language == "python":
         return _python(function, name)
-    return _Translation(*_definition(function, name), language, name).write()
+    definition, source = _definition(function, name)
+    _check_inside(function, definition, name)
+    if own is not None and definition.args.defaults:
+        raise InputError(
+            f"{name} cannot be exported to {language}: its function has default values; write them into "
+            f"it, or give its text with register_operator(..., exports={{...}})"
+        )
+    return _Translation(definition, source, language, name).write()
 
 
 def helpers(text: str, language: str) -> list[str]:

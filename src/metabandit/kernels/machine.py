@@ -289,8 +289,16 @@ def compile_operator(function: Any, arity: int) -> Any:
     """A scalar function of `arity` numbers as the machine calls it; keep it while its address is used."""
     compiled = numba.njit(function, error_model="numpy")
 
+    @numba.njit(error_model="numpy")
+    def value(*operands):
+        return np.float64(compiled(*operands))
+
     def call(x, y, z):
-        return compiled(*(x, y, z)[:arity])
+        # An error cannot leave a function that is called by its address.
+        try:
+            return value(*(x, y, z)[:arity])
+        except Exception:
+            return np.nan
 
     return pointer(OPERATOR, cache=False)(call)()
 

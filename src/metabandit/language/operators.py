@@ -271,7 +271,7 @@ def _without_errors(function: Callable[..., float]) -> Callable[..., float]:
     def value(*operands: float) -> float:
         try:
             return float(function(*map(float, operands)))
-        except (ArithmeticError, ValueError):
+        except (ArithmeticError, ValueError, TypeError):
             return math.nan
 
     return value
@@ -319,7 +319,8 @@ def _is_same(one: Callable[..., float], two: Callable[..., float]) -> bool:
 
     def content(function: Any) -> tuple[Any, ...]:
         cells = tuple(cell.cell_contents for cell in function.__closure__ or ())
-        return function.__code__, function.__defaults__, cells
+        outside = [function.__globals__.get(name) for name in function.__code__.co_names]
+        return function.__code__, function.__defaults__, cells, outside
 
     return one is two or content(one) == content(two)
 

@@ -128,7 +128,9 @@ class Judge:
             if candidate is None:
                 continue
             try:
-                plans.append(candidate.plan(self.task.prior, self.task.horizon))
+                plan = candidate.plan(self.task.prior, self.task.horizon)
+                plan.exceptions(self.task.horizon)  # a rate that is no probability is refused here
+                plans.append(plan)
                 places.append(place)
             except InputError:
                 continue

@@ -66,7 +66,7 @@ def moment_value(tree: Tree) -> Callable[[float, float, int], float]:
         bodies.append([f"        {step}" for step in (*steps, f"return {text}")])
     quick, safe = bodies
     lines = ["def value(t, h, K):", "    try:", *quick]
-    lines += ["    except (ArithmeticError, ValueError):", *safe]
+    lines += ["    except (ArithmeticError, ValueError, TypeError):", *safe]
     made: Callable[[float, float, int], float] = _run(lines, "value", safe=True)
     return made
 
@@ -89,7 +89,7 @@ def index_values(tree: Tree) -> Values:
     def values(arms: Sequence[Arm], t: float, h: float, K: int) -> list[float]:
         try:
             result = quick(arms, t, h, K)
-        except (ArithmeticError, ValueError):
+        except (ArithmeticError, ValueError, TypeError):
             return safe(arms, t, h, K)
         return result if math.isfinite(sum(result)) else safe(arms, t, h, K)
 

@@ -125,7 +125,7 @@ class IndexRule(Rule):
         arms, t, h, K = moment.arms, moment.t, moment.h, moment.arms_in_all
         try:
             values = self.quick(arms, t, h, K)
-        except (ArithmeticError, ValueError):
+        except (ArithmeticError, ValueError, TypeError):
             values = self.safe(arms, t, h, K)
         if not math.isfinite(sum(values)):
             values = self.safe(arms, t, h, K)

@@ -13,7 +13,7 @@ from ..decisions import ByCuts, ByTable, Decision, Index, Own, check_moment
 from ..errors import InputError
 from ..language import OPERATORS, VARIABLES, Tree, latex, names, operators, parse, text, variables
 from ..rewards import Rewards
-from ..settings import read_number
+from ..settings import read_number, write_number
 from .start import Start
 
 if TYPE_CHECKING:
@@ -205,8 +205,14 @@ class Policy(ABC):
         return f"<{type(self).__name__} {self.name}>"
 
 
-def _read_tree(given: str | Tree, parameters: Iterable[str]) -> Tree:
-    return parse(given, parameters=tuple(parameters)) if isinstance(given, str) else given
+def _read_tree(given: str | float | Tree, parameters: Iterable[str]) -> Tree:
+    if isinstance(given, int | float) and not isinstance(given, bool):
+        given = write_number(read_number(given, "an expression"))
+    if isinstance(given, str):
+        return parse(given, parameters=tuple(parameters))
+    if not isinstance(given, Tree):
+        raise InputError(f"an expression is a text such as r + 1/n, not {given!r}")
+    return given
 
 
 class IndexPolicy(Policy):
@@ -222,9 +228,9 @@ class IndexPolicy(Policy):
         How play begins; see `policy`.
     name : str, optional
         What tables call it; the expression by default.
-    rate : str or Tree, optional
+    rate : str, float or Tree, optional
         The probability with which any arm is played instead: an expression of t, h, K and parameters.
-    needed : str or Tree, optional
+    needed : str, float or Tree, optional
         Plays that every arm must have before the index counts: an expression of t, h, K and
         parameters. While an arm has fewer, the arm with the fewest plays is next.
 
@@ -243,8 +249,8 @@ class IndexPolicy(Policy):
         parameters: Mapping[str, float] | None = None,
         start: str | Start | None = None,
         name: str | None = None,
-        rate: str | Tree | None = None,
-        needed: str | Tree | None = None,
+        rate: str | float | Tree | None = None,
+        needed: str | float | Tree | None = None,
     ) -> None:
         self.parameters = {
             key: read_number(number, f"the parameter {key}")
