@@ -69,8 +69,3 @@ class Checkpoint:
                     f"{value!r}; give the same options to resume it, or start over with --force"
                 )
         return state
-
-    def remove(self) -> None:
-        """Remove the file of a finished run."""
-        if self.path is not None:
-            self.path.unlink(missing_ok=True)

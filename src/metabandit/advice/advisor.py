@@ -35,7 +35,7 @@ _EFFORT = 0.04
 _EXACT_LEARNING = 24.0
 # What `learn` takes with effort 1, in plays times arms and in candidates (Power-1 has 14 weights).
 _LEARNING_WORK, _LEARNING_CANDIDATES = 1.2e11, 400 * 14
-# A generation of Power-1 has 11 candidates, and there should be so many generations.
+# A generation of Power-1 has 11 candidates, and there should be _GENERATIONS of them.
 _GENERATION, _GENERATIONS = 11, 15
 # Episodes that are played at least, plays times arms of a second on two cores, and when to say so.
 _LEAST_WORK, _SPEED, _PATIENCE = 1.2e5, 3e8, 90.0
@@ -221,7 +221,9 @@ def _announce_compilation(request: Request) -> None:
         request.task.horizon * request.task.prior.arms * costs.reward_slowness(request.task.prior)
     )
     if (seconds := _LEAST_WORK * size / _SPEED) > _PATIENCE:
-        request.announce(f"so many plays take longer: about {seconds / 60.0:.0f} minutes ...")
+        request.announce(
+            f"this number of plays takes longer: about {seconds / 60.0:.0f} minutes ..."
+        )
 
 
 def _learned(request: Request) -> Candidate:

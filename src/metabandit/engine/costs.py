@@ -56,7 +56,11 @@ def exact_is_cheaper(prior: Prior, horizon: int) -> bool:
 
 
 def slowness(policy: Policy) -> float:
-    """About how many times longer a play takes than with a simple index."""
+    """By which factor plays count against the budget of a search, beside those of a simple index.
+
+    Roughly how much longer a play takes; an index with a rate or needed plays takes hardly longer, but
+    results with the same seed and effort depend on these factors.
+    """
     if not isinstance(policy, IndexPolicy) or len(policy.trees) > 1:
         return 3.0
     used = operators(policy.tree)

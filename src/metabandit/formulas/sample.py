@@ -214,7 +214,7 @@ def every_state(prior: Prior, horizon: int, *, start: str | Start | None = None)
 def _random_plays(
     rng: np.random.Generator, arms: int, least: int, horizon: int, groups: int
 ) -> np.ndarray[Any, Any]:
-    """Plays of each arm, at least so many, at random moments, [arm, group]."""
+    """Plays of each arm at random moments, no fewer than a minimum, [arm, group]."""
     first = arms * least
     scale = rng.uniform(np.log(first + 1), np.log(horizon), groups)
     made = np.clip(np.floor(np.exp(scale)), first, horizon - 1).astype(np.int64)
@@ -228,7 +228,7 @@ def _random_plays(
 def _rewards(
     prior: Prior, plays: np.ndarray[Any, Any], rng: np.random.Generator
 ) -> tuple[Array, Array]:
-    """Sum and sum of squares of so many rewards of each arm, on drawn problems, [arm, group]."""
+    """Sum and sum of squares of the rewards of these plays of each arm, on drawn problems, [arm, group]."""
     arms, groups = plays.shape
     parameters = np.asarray(prior.draw(rng, groups), dtype=np.float64)
     if prior.family.binary:
@@ -247,7 +247,7 @@ def _rewards(
 def _variables(
     plays: np.ndarray[Any, Any], sums: Any, squares: Any, counts: Array, horizon: int
 ) -> dict[str, Array]:
-    """What formulas read after so many plays with such rewards, beside the pseudo-observations."""
+    """What formulas read after these plays with these rewards, beside the pseudo-observations."""
     n = plays + counts[0][:, None]
     r = (sums + counts[1][:, None]) / n
     variance = (squares + counts[2][:, None]) / n - r**2

@@ -22,7 +22,7 @@ from ..policies.file import (
     Origin,
     PolicyFile,
     StartSpec,
-    check_target,
+    read_target,
     rewards_of,
 )
 from ..policies.start import default_start
@@ -190,7 +190,7 @@ def search(
         announce=announce or silent,
     )
     policy("r", start=asked.task.start).check(prior, task.horizon)
-    target = _target(out, resume=resume, force=force)
+    target = read_target(out, state_path, resume=resume, force=force)
     known = _classes(asked, length, classes, grammar)
     # A worker can begin with it at once.
     if measured:
@@ -202,22 +202,6 @@ def search(
         if found.stopped == "finished":
             state_path(target).unlink(missing_ok=True)
     return found
-
-
-def _target(out: str | Path | None, *, resume: bool, force: bool) -> Path | None:
-    """The policy file to write, beside which no state of another search may stand."""
-    if out is None:
-        if resume or force:
-            raise InputError("--resume and --force need the policy file: give --out")
-        return None
-    target = check_target(out, resume=resume, force=force)
-    path = state_path(target)
-    if path.exists() and not (resume or force):
-        raise InputError(
-            f"{path} is there, of a search that did not end: continue it (--resume), or begin again "
-            f"(--force)"
-        )
-    return target
 
 
 def _reporter(progress: Callable[[float, str], None] | None, doing: str) -> Progress:

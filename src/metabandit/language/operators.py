@@ -99,7 +99,7 @@ class Operator:
 
 
 def polynomial_degree(operands: int) -> int | None:
-    """The degree of a polynomial with so many operands: four values, (degree + 1)^4 weights."""
+    """The degree of a polynomial with this many operands: four values, (degree + 1)^4 weights."""
     for degree in range(1, HIGHEST_DEGREE + 1):
         if operands == 4 + (degree + 1) ** 4:
             return degree

@@ -15,7 +15,15 @@ from ..engine.floor import floor_of_search
 from ..engine.task import read_task, silent, versions
 from ..errors import InputError, nearest
 from ..policies import Policy, Start
-from ..policies.file import Origin, PolicyFile, Power, check_target, read_file, rewards_of
+from ..policies.file import (
+    Origin,
+    PolicyFile,
+    Power,
+    check_target,
+    read_file,
+    read_target,
+    rewards_of,
+)
 from ..policies.power import feature, powers, weight_names
 from ..priors import Prior
 from ..settings import check_keys, check_whole, read_number, read_settings
@@ -218,28 +226,13 @@ def learn(
         check_whole(episodes, "the number of episodes", 2)
     # A candidate shows whether prior and horizon can be played at all.
     made.policy(made.center).check(prior, task.horizon)
-    target = _target(out, resume=resume, force=force)
+    target = read_target(out, trace_path, resume=resume, force=force)
     announce = announce or silent
     if measured:
         floor = floor_of_search(prior, task.horizon, task.workers, announce)
         task = replace(task, floor=floor)
     settings = LearningSettings(task, made, optimizer, training, generations)
     return _run(settings, target, began, progress, announce, resume=resume, measured=measured)
-
-
-def _target(out: str | Path | None, *, resume: bool, force: bool) -> Path | None:
-    """The policy file to write, beside which no trace of another run may stand."""
-    if out is None:
-        if resume or force:
-            raise InputError("--resume and --force need the policy file: give --out")
-        return None
-    target = check_target(out, resume=resume, force=force)
-    if trace_path(target).exists() and not (resume or force):
-        raise InputError(
-            f"{trace_path(target)} is there, of a run that did not end: continue it (--resume), or "
-            f"begin again (--force)"
-        )
-    return target
 
 
 def _run(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -291,3 +292,24 @@ def check_target(path: object, *, resume: bool = False, force: bool = False) -> 
     if resume and force:
         raise InputError("--resume goes on with a run and --force starts over; give one of them")
     return check_new(path, (".json",), "a policy file", force=resume or force)
+
+
+def read_target(
+    out: object, unfinished: Callable[[Path], Path], *, resume: bool, force: bool
+) -> Path | None:
+    """The policy file that a run writes, beside which nothing of an unfinished run may stand.
+
+    unfinished: from the policy file to the file that such a run leaves
+    """
+    if out is None:
+        if resume or force:
+            raise InputError("--resume and --force need the policy file: give --out")
+        return None
+    target = check_target(out, resume=resume, force=force)
+    path = unfinished(target)
+    if path.exists() and not (resume or force):
+        raise InputError(
+            f"{path} is there, of a run that did not end: continue it (--resume), or begin again "
+            f"(--force)"
+        )
+    return target

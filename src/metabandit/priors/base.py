@@ -45,7 +45,7 @@ class Prior(ABC):
 
     @abstractmethod
     def draw(self, rng: np.random.Generator, problems: int) -> Array:
-        """Parameters of so many problems, as an array [problem, arm, parameter]."""
+        """Parameters of this many problems, as an array [problem, arm, parameter]."""
 
     def regret_means(self, parameters: Array) -> Array:
         """The mean rewards that regret is counted against, as an array [problem, arm]."""

@@ -98,7 +98,7 @@ def row(*values: Cell | str | int | None) -> Cells:
 
 
 def significant(value: float, digits: int) -> str:
-    """A number with so many significant digits, never with an exponent."""
+    """A number with the given number of significant digits, never with an exponent."""
     if value == 0.0:
         return "0"
     return f"{value:.{max(0, digits - 1 - floor(log10(abs(value))))}f}"
@@ -107,7 +107,7 @@ def significant(value: float, digits: int) -> str:
 def number(
     value: float | None, digits: int = 4, *, half: float | None = None, sign: str = "", **more: Any
 ) -> Cell:
-    """A number with so many significant digits, half its interval if it has one, and a sign."""
+    """A number with the given number of significant digits, half its interval if it has one, and a sign."""
     if value is None:
         return Cell("", None, **more)
     return Cell(f"{significant(value, digits)}{_noise(half)} {sign}".rstrip(), value, **more)
