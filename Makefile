@@ -6,7 +6,7 @@ BIN := .venv/bin
 # where the environment says not to.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check test lint simulator-kernels exact-kernels bench reproduction learning formulas cluster picture clean
+.PHONY: demo check test lint simulator-kernels exact-kernels bench reproduction learning formulas cluster feedback picture clean
 
 .venv/made:
 	$(PYTHON) -m venv .venv
@@ -51,6 +51,7 @@ test: .venv/dev
 # Most kernels, compiled while the checks run, which take one core.
 simulator-kernels: .venv/dev
 	-@$(BIN)/metabandit evaluate greedy --episodes 1 --no-floor >/dev/null
+	-@$(BIN)/metabandit evaluate greedy --episodes 1 --no-floor --prior bernoulli:beta=100000 >/dev/null
 
 exact-kernels: .venv/dev
 	-@XDG_CACHE_HOME=.venv $(BIN)/metabandit search --horizon 4 --length 3 >/dev/null
@@ -60,6 +61,7 @@ bench: .venv/bench
 	$(BIN)/python benchmarks/speed.py --json benchmarks/speed.json
 	$(BIN)/python benchmarks/exact.py --json benchmarks/exact.json
 	$(BIN)/python benchmarks/play.py --json benchmarks/play.json
+	$(BIN)/python benchmarks/store.py --json benchmarks/store.json
 
 # The paper's experiments at its own scale: about two hours on two cores; goes on if it was stopped.
 reproduction: .venv/run
@@ -78,6 +80,10 @@ formulas: .venv/run
 # What a Dask cluster on this machine gives: about 40 minutes on two quiet cores.
 cluster: .venv/dev
 	$(BIN)/python benchmarks/cluster.py --markdown docs/cluster-results.md
+
+# What batches and delays cost: the picture and the tables of docs/feedback.md, about ten minutes.
+feedback: .venv/run
+	$(BIN)/python benchmarks/feedback.py docs/feedback.svg docs/feedback-results.md
 
 # The pictures of the README and of docs/formulas.md.
 picture: .venv/run

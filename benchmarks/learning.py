@@ -69,8 +69,8 @@ def regret_row(options: str, limit: float, seconds: float | None = None) -> dict
 
 
 def tuned_row(name: str, horizon: int) -> dict[str, Any]:
-    row = next(row for row in table1() if row.policy.lower() == name and row.training == horizon)
-    paper = row.regret["bernoulli", horizon]
+    row = next(row for row in table1() if row.label.lower() == name and row.training == horizon)
+    paper = row.paper["bernoulli", horizon]
     options = f"--space {name} --protocol paper --horizon {horizon}"
     result, taken = learn(options)
     measured = result["learned"]["regret"]

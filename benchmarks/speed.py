@@ -124,16 +124,25 @@ class Contender:
         self.seconds = min(self.seconds, time.thread_time() - start)
 
 
-def evaluate(policy: str, episodes: int, arms: int = 2, horizon: int = HORIZON, threads: int = 1):
+def evaluate(
+    policy: str,
+    episodes: int,
+    arms: int = 2,
+    horizon: int = HORIZON,
+    threads: int = 1,
+    batch: int = 1,
+):
     """metabandit's answer, with nothing but the regret at the horizon asked for."""
     size: Any = {"episodes": episodes, "threads": threads, "checkpoints": [horizon], "floor": False}
+    size["feedback"] = mb.Feedback(batch=batch)
     result = mb.evaluate(policy, mb.Bernoulli(arms=arms), horizon, seed=SEED, **size)
     return result.evaluations[0].mean_regret, result.evaluations[0].standard_error
 
 
-def ours(policy: str, episodes: int, arms: int = 2) -> Contender:
+def ours(policy: str, episodes: int, arms: int = 2, batch: int = 1) -> Contender:
     name = f"metabandit: {policy}" + (f", K={arms}" if arms > 2 else "")
-    return Contender(name, OURS, episodes, lambda count: evaluate(policy, count, arms))
+    name += f", batches of {batch}" if batch > 1 else ""
+    return Contender(name, OURS, episodes, lambda count: evaluate(policy, count, arms, batch=batch))
 
 
 def peer(name: str, episodes: int, simulator: Any, same_as: str | None, group: str = PEER):
@@ -152,6 +161,9 @@ def contenders(quick: bool) -> dict[str, Contender]:
         ours("kl-ucb", 40_000),
         ours("thompson", 20_000),
         ours("ucb1", 20_000, arms=10),
+        ours("ucb1", 100_000, batch=10),
+        ours("r + 3/(n + 2)", 100_000, batch=10),
+        ours("ucb1", 20_000, arms=10, batch=10),
         ours("ucb2", 4_000),
         ours("bayes-ucb", 1_000),
         peer("NumPy: UCB1", 20_000, numpy_ucb1, ucb1),

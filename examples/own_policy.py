@@ -2,16 +2,16 @@
 
 import metabandit as mb
 
-# 1. Any expression of r, s, n, t, h and K is a policy, with parameters if you like.
+# 1. Any expression of r, s, n, w, t, h and K is a policy, with parameters if you like.
 shrinking = mb.IndexPolicy("r + a * sqrt(h/(t + h))/n", parameters={"a": 0.8}, name="shrinking")
 
 # 2. In the catalogue it has a name, defaults and rules, on equal terms with the others.
 mb.register(
     mb.Entry(
         "optimist",
-        formula="r + w/(n + b)",
+        formula="r + a/(n + b)",
         source="this example",
-        parameters=(mb.Parameter("w", 1.0, above=0.0), mb.Parameter("b", 0.5, above=0.0)),
+        parameters=(mb.Parameter("a", 1.0, above=0.0), mb.Parameter("b", 0.5, above=0.0)),
     )
 )
 
@@ -25,6 +25,6 @@ def explore_then_commit(n, r, s, t, h, u):  # type: ignore[no-untyped-def]
 
 if __name__ == "__main__":
     commit = mb.ChoicePolicy("explore-then-commit", explore_then_commit)
-    policies = [shrinking, "optimist", "optimist:w=3,b=2", commit, "ucb1-tuned", "thompson"]
+    policies = [shrinking, "optimist", "optimist:a=3,b=2", commit, "ucb1-tuned", "thompson"]
     prior = mb.Bernoulli(arms=3)
     print(mb.evaluate(policies, prior, horizon=200, episodes=20_000, seed=1).table())

@@ -28,3 +28,23 @@ def _own_cache(tmp_path_factory):
         del os.environ["XDG_CACHE_HOME"]
     else:
         os.environ["XDG_CACHE_HOME"] = before
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _own_operators():
+    """Operators that a file of tests registers are its own."""
+    from metabandit.language import OPERATORS
+
+    before = dict(OPERATORS)
+    yield
+    OPERATORS.clear()
+    OPERATORS.update(before)
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A PostgreSQL server of the tests' own."""
+    from tests.databases import postgres_server
+
+    with postgres_server() as server:
+        yield server

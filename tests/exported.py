@@ -1,20 +1,22 @@
 """Exported programs, run by the real interpreters: many programs and many states a process.
 
 States and answers go through pipes as float64, so that nothing is lost. A row of `index` is
-r, s, n, t, h, K; a case of `choose` is program, u, arms, then plays, sums and squares of the arms.
+r, s, n, t, h, K, w; a case of `choose` is program, u, arms, then plays, sums and squares of the arms. A
+case of `choose-waiting`, for programs that take them, has the waiting plays of the arms, too.
 """
 
 from __future__ import annotations
 
 import re
 import shutil
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from tests.databases import open_database
 
 _PYTHON = """
 import array, importlib, sys
@@ -23,14 +25,16 @@ data = array.array("d", sys.stdin.buffer.read()).tolist()
 answers = array.array("d")
 if sys.argv[1] == "index":
     for module in modules:
-        for place in range(0, len(data), 6):
-            answers.append(module.index(*data[place : place + 6]))
+        taken = module.index.__code__.co_argcount
+        for place in range(0, len(data), 7):
+            answers.append(module.index(*data[place : place + taken]))
 else:
+    count = 4 if sys.argv[1] == "choose-waiting" else 3
     place = 0
     while place < len(data):
         which, u, arms = data[place : place + 3]
-        rows = [data[place + 3 + row * int(arms) :][: int(arms)] for row in range(3)]
-        place += 3 + 3 * int(arms)
+        rows = [data[place + 3 + row * int(arms) :][: int(arms)] for row in range(count)]
+        place += 3 + count * int(arms)
         try:
             answers.append(modules[int(which)].choose(*rows, u))
         except ValueError:
@@ -48,19 +52,21 @@ const data = new Float64Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOff
 const answers = [];
 if (kind === "index") {
   for (const module of modules)
-    for (let place = 0; place < data.length; place += 6)
-      answers.push(module.index(...data.subarray(place, place + 6)));
+    for (let place = 0; place < data.length; place += 7)
+      answers.push(module.index(...data.subarray(place, place + 7)));
 } else {
+  const waiting = kind === "choose-waiting";
   for (let place = 0; place < data.length; ) {
     const [which, u, arms] = data.subarray(place, place + 3);
     const row = (i) => data.subarray(place + 3 + i * arms, place + 3 + (i + 1) * arms);
     try {
-      answers.push(modules[which].choose(row(0), row(1), row(2), u));
+      const given = [row(0), row(1), row(2), ...(waiting ? [row(3)] : []), u];
+      answers.push(modules[which].choose(...given));
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;
       answers.push(-1);
     }
-    place += 3 + 3 * arms;
+    place += 3 + (waiting ? 4 : 3) * arms;
   }
 }
 const out = new Uint8Array(Float64Array.from(answers).buffer);
@@ -77,8 +83,9 @@ _C = """
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-typedef double (*index_t)(double, double, double, double, double, double);
-typedef int (*choose_t)(int, const double *, const double *, const double *, double);
+typedef double (*index_t)(const double *);
+typedef int (*choose_t)(int, const double *, double);
+%(wrappers)s
 static const index_t indices[] = {%(indices)s};
 static const choose_t choices[] = {%(choices)s};
 int main(int argc, char **argv) {
@@ -87,20 +94,30 @@ int main(int argc, char **argv) {
   if (argc < 2) return 1;
   if (!strcmp(argv[1], "index")) {
     for (size_t which = 0; which < sizeof indices / sizeof *indices; which++)
-      for (const double *d = data; d < data + size; d += 6) {
-        const double value = indices[which](d[0], d[1], d[2], d[3], d[4], d[5]);
+      for (const double *d = data; d < data + size; d += 7) {
+        const double value = indices[which](d);
         fwrite(&value, sizeof value, 1, stdout);
       }
   } else {
     for (const double *d = data; d < data + size;) {
       const int arms = (int)d[2];
-      const double *rows = d + 3;
-      const double arm = choices[(int)d[0]](arms, rows, rows + arms, rows + 2 * arms, d[1]);
+      const double arm = choices[(int)d[0]](arms, d + 3, d[1]);
       fwrite(&arm, sizeof arm, 1, stdout);
-      d += 3 + 3 * arms;
+      d += 3 + (strcmp(argv[1], "choose-waiting") ? 3 : 4) * arms;
     }
   }
   return 0;
+}
+"""
+
+
+# Called alike, whether a program takes waiting plays or not.
+_WRAPPERS = """
+static double row_%(place)d(const double *d) {
+  return arm_index_%(place)d(d[0], d[1], d[2], d[3], d[4], d[5]%(w)s);
+}
+static int case_%(place)d(int arms, const double *d, double u) {
+  return choose_%(place)d(arms, d, d + arms, d + 2 * arms%(waiting)s, u);
 }
 """
 
@@ -133,9 +150,19 @@ def _command(language, texts, folder: Path) -> list[str]:
         parts.append(re.sub(r"\A/\*.*?\*/", "", text, count=1, flags=re.S))
         parts += [f"#undef {name}" for name in sorted(names)]
     numbers = range(len(texts))
+    wrappers = [
+        _WRAPPERS
+        % {
+            "place": place,
+            "w": ", d[6]" if "double K, double w)" in text else "",
+            "waiting": ", d + 3 * arms" if "const double *waiting, double u)" in text else "",
+        }
+        for place, text in enumerate(texts)
+    ]
     main = _C % {
-        "indices": ", ".join(f"arm_index_{place}" for place in numbers),
-        "choices": ", ".join(f"choose_{place}" for place in numbers),
+        "wrappers": "".join(wrappers),
+        "indices": ", ".join(f"row_{place}" for place in numbers),
+        "choices": ", ".join(f"case_{place}" for place in numbers),
     }
     (folder / "all.c").write_text("\n".join([*parts, main]), "utf-8")
     _finish(["gcc", *FLAGS, "all.c", "-lm", "-o", "all"], folder)
@@ -159,22 +186,14 @@ def run(language, texts, folder, kind, data):
 
 
 def run_sql(text, tables, chances=None):
-    """The rows of an exported query for tables of arms: arm, n, r, s, index; best first.
+    """The rows of an exported query in SQLite, for tables of arms 0, 1, ... without waiting plays: best first.
 
     `chances` has the random number :u of each table.
     """
-    connection = sqlite3.connect(":memory:")
-    try:
-        connection.execute("SELECT ln(2), exp(1), sqrt(2), pow(2, 3)")
-    except sqlite3.OperationalError as error:
-        pytest.skip(f"SQLite {sqlite3.sqlite_version} has no mathematical functions: {error}")
-    connection.execute("CREATE TABLE arms (arm INTEGER, plays REAL, total REAL, squares REAL)")
-    answers = []
-    for place, table in enumerate(tables):
-        connection.execute("DELETE FROM arms")
-        rows = [(arm, *map(float, row)) for arm, row in enumerate(table)]
-        connection.executemany("INSERT INTO arms VALUES (?, ?, ?, ?)", rows)
-        given = {} if chances is None else {"u": float(chances[place])}
-        answers.append(connection.execute(text, given).fetchall())
-    connection.close()
-    return answers
+    with open_database("sqlite") as database:
+        answers = []
+        for place, table in enumerate(tables):
+            rows = [(arm, *map(float, row), 0.0) for arm, row in enumerate(table)]
+            u = None if chances is None else float(chances[place])
+            answers.append(database.run(text, rows, u=u))
+        return answers

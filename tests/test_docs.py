@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from metabandit.report.content import significant
-from metabandit.studies.maes2012.findings import Findings
+from metabandit.studies.maes2012 import findings
 from metabandit.studies.maes2012.paper import HORIZONS, table1
 from metabandit.studies.maes2012.plan import studied_policies
 from metabandit.studies.maes2012.records import Records
@@ -73,7 +73,8 @@ def test_a_new_option_is_one_line(tmp_path):
     shutil.copytree(ROOT / "src", tmp_path / "src")
     path = tmp_path / "src" / "metabandit" / "cli" / "evaluate.py"
     code = path.read_text("utf-8")
-    path.write_text(code.replace("    floor: Floor = None,\n", f"    floor: Floor = None,\n{line}"))
+    before = "    task: options.Task,\n"
+    path.write_text(code.replace(before, f"{before}{line}"))
 
     def regret(*more: str) -> float:
         command = [
@@ -111,7 +112,7 @@ def test_links_in_the_docs_lead_somewhere():
 
 def test_the_table_of_the_readme_is_that_of_the_records():
     """What it is worth: every number is a record's."""
-    findings = Findings(Records.read(ROOT / "docs" / "reproduction" / "records.jsonl"))
+    records = Records.read(ROOT / "docs" / "reproduction" / "records.jsonl")
     known = {item.id: item for item in studied_policies()}
     ids = {
         "UCB1": "printed/ucb1:C=2",
@@ -127,13 +128,13 @@ def test_the_table_of_the_readme_is_that_of_the_records():
     for place, horizon in enumerate(HORIZONS):
         for label, name in ids.items():
             item = known[name.format(horizon)]
-            value = findings.regret(item, horizon)
+            value = findings.regret(records, item, horizon)
             written = shown[label][place].partition(" ±")[0]
             assert written == significant(value, len(written.replace(".", "").lstrip("0")))
-        best = min(row.regret["bernoulli", horizon] for row in table1())
+        best = min(row.paper["bernoulli", horizon] for row in table1())
         assert float(shown["the best row of the paper"][place]) == best
         for label, start in (
             ("the Bayes-optimal floor", "free"),
             ("the same if each arm must be played once first, as in the paper", "each-once"),
         ):
-            assert shown[label][place] == significant(findings.floor(horizon, start), 4)
+            assert shown[label][place] == significant(findings.floor(records, horizon, start), 4)

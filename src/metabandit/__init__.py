@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .advice import Advice, advise
+    from .bayes.bounds import Bound, lower_bound
     from .bayes.optimum import Optimum, optimal
     from .cluster import Cluster
     from .engine import (
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
         evaluate_external,
         recount,
     )
-    from .errors import IndexFault, InputError, WorkerError
+    from .errors import IndexFault, InputError, StoreError, WorkerError
     from .exporting import export
+    from .feedback import Feedback
     from .formulas import (
         Classes,
         Found,
@@ -43,9 +45,10 @@ if TYPE_CHECKING:
     )
     from .language import ExpressionError, register_operator
     from .learning import Learned, Optimizer, learn, register_optimizer
-    from .play import ArmView, Player, load_player
+    from .play import ArmView, Choice, Player, load_player
     from .policies import (
         ChoicePolicy,
+        ConstrainedPolicy,
         Entry,
         IndexPolicy,
         OptimalPolicy,
@@ -56,11 +59,25 @@ if TYPE_CHECKING:
         policy,
         register,
     )
-    from .priors import Bernoulli, BetaRewards, Gaussian, Prior, Table, TruncatedGaussian, prior
+    from .priors import (
+        Bernoulli,
+        BetaRewards,
+        Counts,
+        Empirical,
+        Gaussian,
+        Hierarchical,
+        Prior,
+        Revenue,
+        Table,
+        TruncatedGaussian,
+        prior,
+    )
     from .priors.families import BERNOULLI, BETA, GAUSSIAN, Family
+    from .priors.fitting import Fitted, fit_prior
     from .replaying import Log, Replay, Replayed, read_log, replay
     from .report import load_report, write_report
     from .studies.maes2012 import Records, reproduce
+    from .trials import Characteristics, FinalStates, Trial, final_states, operating_characteristics
 
 __version__ = "0.1.0"
 
@@ -72,20 +89,30 @@ __all__ = [
     "ArmView",
     "Bernoulli",
     "BetaRewards",
+    "Bound",
+    "Characteristics",
+    "Choice",
     "ChoicePolicy",
     "Classes",
     "Cluster",
     "Comparison",
+    "ConstrainedPolicy",
     "Contestant",
+    "Counts",
     "Difference",
+    "Empirical",
     "Entry",
     "Episode",
     "Evaluation",
     "ExpressionError",
     "Family",
+    "Feedback",
+    "FinalStates",
+    "Fitted",
     "Found",
     "Gaussian",
     "Grammar",
+    "Hierarchical",
     "IndexFault",
     "IndexPolicy",
     "InputError",
@@ -102,8 +129,11 @@ __all__ = [
     "Records",
     "Replay",
     "Replayed",
+    "Revenue",
     "Start",
+    "StoreError",
     "Table",
+    "Trial",
     "TruncatedGaussian",
     "WorkerError",
     "advise",
@@ -112,12 +142,16 @@ __all__ = [
     "evaluate_external",
     "every_state",
     "export",
+    "final_states",
+    "fit_prior",
     "general_sample",
     "learn",
     "load",
     "load_player",
     "load_report",
+    "lower_bound",
     "make_classes",
+    "operating_characteristics",
     "optimal",
     "policy",
     "prior",
@@ -138,15 +172,19 @@ __all__ = [
 # reports, in which they register their own.
 _HOMES = (
     "errors",
+    "feedback",
     "policies",
     "play",
     "exporting",
     "language",
     "priors.families",
     "priors",
+    "priors.fitting",
+    "bayes.bounds",
     "bayes.optimum",
     "engine",
     "replaying",
+    "trials",
     "learning",
     "formulas",
     "advice",

@@ -48,10 +48,7 @@ class Checkpoint:
     def read(self, names: Collection[str]) -> dict[str, npt.NDArray[Any]]:
         """Read the state, which must consist of these arrays."""
         assert self.path is not None
-        if not self.path.exists():
-            raise InputError(
-                f"there is nothing to resume: {self.path} does not exist; begin without --resume"
-            )
+        check_resumable(self.path)
         try:
             with np.load(self.path, allow_pickle=False) as content:
                 saved = json.loads(bytes(content["settings"]))
@@ -62,10 +59,23 @@ class Checkpoint:
             raise InputError(
                 f"the state {self.path} is damaged and cannot be resumed; start over with --force"
             ) from None
-        for key, value in json.loads(self.settings).items():
-            if saved.get(key) != value:
-                raise InputError(
-                    f"{self.path} is of another {self.run}: its {key} is {saved.get(key)!r}, not "
-                    f"{value!r}; give the same options to resume it, or start over with --force"
-                )
+        check_same(saved, json.loads(self.settings), self.path, self.run)
         return state
+
+
+def check_resumable(path: Path) -> None:
+    """Refuse to resume a run that left no file."""
+    if not path.exists():
+        raise InputError(
+            f"there is nothing to resume: {path} does not exist; begin without --resume"
+        )
+
+
+def check_same(saved: Mapping[str, Any], settings: Mapping[str, Any], path: Path, run: str) -> None:
+    """Refuse to resume a run that was saved with other settings."""
+    for key, value in settings.items():
+        if saved.get(key) != value:
+            raise InputError(
+                f"{path} is of another {run}: its {key} is {saved.get(key)!r}, not {value!r}; give "
+                f"the same options to resume it, or start over with --force"
+            )

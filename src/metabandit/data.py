@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import types
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
@@ -19,7 +19,8 @@ def read_data(kind: type[T], value: Any, where: str = "") -> T:
     """Convert a JSON value to a type; a ValueError names the place and the rule that it breaks.
 
     Types are dataclasses, float (finite), int, str, bool, None, Literal, dict[str, ...],
-    tuple[..., ...] and unions; the field `kind` tells dataclasses of a union apart.
+    tuple[..., ...] and unions; the field `kind` tells dataclasses of a union apart. A field's metadata
+    may name its `key`, where that is another name.
     """
     return cast(T, _read(kind, value, where))
 
@@ -98,14 +99,14 @@ def _read_one_of(kinds: tuple[Any, ...], value: Any, where: str) -> Any:
         return _read(by_name[name], value, where)
     if value is None and types.NoneType in kinds:
         return None
-    failure: ValueError | None = None
+    # The text alone: an error that is kept would keep alive all that its frames know.
+    failure = ""
     for kind in kinds:
         try:
             return _read(kind, value, where)
         except ValueError as error:
-            failure = failure or error
-    assert failure is not None
-    raise failure
+            failure = failure or str(error)
+    raise ValueError(failure)
 
 
 @cache
@@ -113,20 +114,24 @@ def _types(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
+def _key(field: Field[Any]) -> str:
+    return str(field.metadata.get("key", field.name))
+
+
 def _read_object(kind: type, value: Any, where: str) -> Any:
     if not isinstance(value, dict):
         raise _fault(where, "an object", value)
     types_of = _types(kind)
-    known = {field.name: field for field in fields(kind)}
-    for name in value:
-        if name not in known:
-            raise ValueError(f"{_place(where, name)}: there is no such field")
+    known = {_key(field): field for field in fields(kind)}
+    for key in value:
+        if key not in known:
+            raise ValueError(f"{_place(where, key)}: there is no such field")
     found = {}
-    for name, field in known.items():
-        if name in value:
-            found[name] = _read(types_of[name], value[name], _place(where, name))
+    for key, field in known.items():
+        if key in value:
+            found[field.name] = _read(types_of[field.name], value[key], _place(where, key))
         elif field.default is MISSING and field.default_factory is MISSING:
-            raise ValueError(f"{_place(where, name)}: it is missing")
+            raise ValueError(f"{_place(where, key)}: it is missing")
     try:
         return kind(**found)
     except ValueError as error:
@@ -136,8 +141,8 @@ def _read_object(kind: type, value: Any, where: str) -> Any:
 def write_data(value: Any) -> Any:
     """Convert to plain data for JSON, without fields that are None."""
     if is_dataclass(value):
-        pairs = ((field.name, getattr(value, field.name)) for field in fields(value))
-        return {name: write_data(item) for name, item in pairs if item is not None}
+        pairs = ((_key(field), getattr(value, field.name)) for field in fields(value))
+        return {key: write_data(item) for key, item in pairs if item is not None}
     if isinstance(value, Mapping):
         return {key: write_data(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -17,12 +17,15 @@ ties at random. Plays include the pseudo-plays of the start, as n does.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from .errors import InputError
-from .language import Tree, bind, text, variables
+from .language import ARM_VARIABLES, Constant, Tree, bind, parse, text, variables
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
 
 def check_moment(tree: Tree, what: str) -> None:
     """Refuse an expression that reads more than the moment: a rate is the same for all arms."""
-    read = variables(tree) & {"r", "s", "n"}
+    read = variables(tree) & ARM_VARIABLES
     if read:
         raise InputError(
             f"{what} must be the same for all arms, so it may read t, h and K only; "
@@ -126,20 +129,64 @@ def check_needed(value: float, decision: Index) -> None:
         )
 
 
+def _begins(horizon: int, levels: tuple[int, ...], sizes: list[int]) -> list[int]:
+    """For N = 0, ..., horizon: where the first level from N on begins in a table."""
+    places = [bisect_left(levels, last) for last in range(horizon + 1)]
+    begins = list(accumulate(sizes, initial=0))
+    return [begins[place] for place in places]
+
+
 @dataclass(frozen=True, eq=False)
 class ByTable:
     """The largest index from a table by plays made and counts (plays, reward sum) of the arm.
 
-    table: [row, entry], an index for each number m of plays made, then for each pair (plays,
-        successes) of the arm with up to m plays; between whole reward sums it is interpolated
+    After m plays, an arm with n of them can have N = n + horizon - m in all.
+
+    table: [row, entry], for each level the index of each pair (plays, successes) of the arm with fewer
+        plays; between whole reward sums it is interpolated
+    levels: rising, the last one being the horizon; the first that is no less than N counts
     row_of: the row of each arm
     means: the Beta distribution (a, b) of each arm's mean, which decides after the last play
     """
 
     horizon: int
     table: Array
+    levels: tuple[int, ...]
     row_of: tuple[int, ...]
     means: tuple[tuple[float, float], ...]
+
+    @cached_property
+    def begins(self) -> list[int]:
+        """For each N, where the pairs of its level begin in a row."""
+        return _begins(self.horizon, self.levels, [math.comb(n + 1, 2) for n in self.levels])
+
+
+@dataclass(frozen=True, eq=False)
+class ByBonus:
+    """The largest posterior mean and bonus, for Gaussian rewards of arms with normal means.
+
+    After n plays with reward sum x the mean is (mean/spread^2 + x/noise^2) / (1/spread^2 + n/noise^2).
+
+    bonus: for each level (see ByTable) that of n = 0, 1, ... plays of the arm
+    mean, spread: of the arms' means; noise: the deviation of a reward
+    """
+
+    horizon: int
+    bonus: Array
+    levels: tuple[int, ...]
+    mean: float
+    spread: float
+    noise: float
+
+    @cached_property
+    def begins(self) -> list[int]:
+        """For each N, where its level begins."""
+        return _begins(self.horizon, self.levels, list(self.levels))
+
+    def posterior_mean(self, plays: float, total: float) -> float:
+        """What is expected of an arm after so many plays with this reward sum."""
+        prior, reward = self.spread**-2, self.noise**-2
+        return (self.mean * prior + total * reward) / (prior + plays * reward)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,11 +197,13 @@ class ByCuts:
         is better while arm 2 has fewer successes than the first number, as good while it has fewer
         than the second
     means: the Beta distribution (a, b) of each arm's mean, which decides after the last play
+    rate: the probability with which any arm is played instead
     """
 
     horizon: int
     cuts: npt.NDArray[np.uint16]
     means: tuple[tuple[float, float], ...]
+    rate: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -207,10 +256,40 @@ class ByEpochs:
 
 
 @dataclass(frozen=True)
+class ByTest:
+    """An A/B test: the arm with the fewest plays until the test ends, then its winner for good.
+
+    plays: rewards that every arm must have had for the test to end; the arm with the best mean wins
+    alpha: if given, the winner must also be better than each other arm by a two-sided z-test at this
+        level, r_1 - r_k > z(1 - alpha/2) sqrt(s_1^2/(n_1 - 1) + s_k^2/(n_k - 1)); it is looked at
+        before every play, and not corrected for that, as is the custom
+    """
+
+    plays: int
+    alpha: float | None = None
+
+    @property
+    def errors(self) -> float:
+        """Standard errors by which the winner must lead; 0 if the length alone ends the test."""
+        from statistics import NormalDist
+
+        return 0.0 if self.alpha is None else NormalDist().inv_cdf(1.0 - self.alpha / 2.0)
+
+    def index(self) -> Index | None:
+        """The same as an index, for rewards of 0 and 1 that are known at once; None with alpha.
+
+        When the test ends all arms have t/K plays; then the winner has more, which outweighs any mean.
+        """
+        if self.alpha is not None:
+            return None
+        return Index(parse("r + 4*max(0, n - t/K)"), needed=Constant(float(self.plays)))
+
+
+@dataclass(frozen=True)
 class Own:
     """A person's own rule: choose(n, r, s, t, h, u) returns the number of the arm to play."""
 
     function: Callable[..., Any]
 
 
-Decision = Index | ByTable | ByCuts | ByPosterior | ByEpochs | Own
+Decision = Index | ByTable | ByBonus | ByCuts | ByPosterior | ByEpochs | ByTest | Own

@@ -4,13 +4,39 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
+
+# Characters of the input that a message repeats at the most.
+_MOST = 200
+# What is quoted, or has no space in it, and is longer; and long lists.
+_LONG = re.compile(
+    rf"'[^'\n]{{{_MOST},}}'|\"[^\"\n]{{{_MOST},}}\"|\S{{{_MOST},}}|(?:[^\s,]+, ){{60,}}[^\s,]+"
+)
+
+
+def shown(value: object, most: int = _MOST) -> str:
+    """What came, as a message shows it: without its middle if it is long, and on any screen."""
+    text = str(value).encode("utf-8", "backslashreplace").decode()
+    if len(text) <= most:
+        return text
+    kept = most // 2 - 20
+    return f"{text[:kept]} ... ({len(text):,} characters) ... {text[-kept:]}"
 
 
 class InputError(ValueError):
-    """Input that breaks a rule. The command line prints the message and ends with exit code 2."""
+    """Input that breaks a rule. The command line prints the message and ends with exit code 2.
+
+    Long words and long texts in quotes come from the input, and are cut.
+    """
+
+    def __init__(self, message: str) -> None:
+        text = message.encode("utf-8", "backslashreplace").decode()
+        super().__init__(_LONG.sub(lambda match: shown(match.group()), text))
 
 
 class IndexFault(InputError):
@@ -23,19 +49,15 @@ class IndexFault(InputError):
         self.state = {"n": n, "r": r, "s": s if uses_s else math.nan, "t": t}
         kind = "not a number" if value != value else "infinite or too large"
         super().__init__(
-            f"the index of {policy} is {kind} where an arm has n={n:g}, r={r:.6g}{spread} "
+            f"the index of {shown(policy)} is {kind} where an arm has n={n:g}, r={r:.6g}{spread} "
             f"at t={t:g}; an index must be a finite number wherever play can lead, so guard "
             f"divisions and logarithms, as in 1/max(s, 0.01) or ln(max(t, 1)), or begin with more plays"
         )
-        self._given = policy, tuple(state), uses_s
+        self._again = partial(IndexFault, policy, tuple(state), uses_s=uses_s)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By default an exception is pickled as its message alone; this one also comes from workers.
-        return _index_fault, self._given
-
-
-def _index_fault(policy: str, state: Sequence[float], uses_s: bool) -> IndexFault:
-    return IndexFault(policy, state, uses_s=uses_s)
+        return self._again, ()
 
 
 class WorkerError(RuntimeError):
@@ -46,12 +68,17 @@ class WorkerError(RuntimeError):
     """
 
 
+class StoreError(RuntimeError):
+    """A store that cannot be reached, or does not answer. The command line ends with exit code 1."""
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return a hint for a misspelt name: the nearest known names, or all of them."""
+    """Return a hint for a misspelt name: the nearest known names and some others, or all of them."""
     names = sorted(known)
     close = difflib.get_close_matches(name.lower(), names, n=3, cutoff=0.5)
     if close:
-        return f"did you mean {' or '.join(close)}? (known: {', '.join(names)})"
+        others = textwrap.shorten(", ".join(names), 120, placeholder=" ...")
+        return f"did you mean {' or '.join(close)}? (known: {others})"
     return f"known: {', '.join(names)}"
 
 

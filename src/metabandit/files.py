@@ -2,29 +2,58 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import wraps
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, ParamSpec, TypeVar
 
-from .errors import InputError
+from .errors import InputError, shown
+
+try:
+    import fcntl
+except ImportError:  # not on every system
+    fcntl = None  # type: ignore[assignment]
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
-def check_new(path: str | Path, suffixes: Sequence[str], what: str, *, force: bool = False) -> Path:
+def check_new(path: object, suffixes: Sequence[str], what: str, *, force: bool = False) -> Path:
     """Check the path of a file to write: its ending, its folder, and that nothing is overwritten."""
     if not isinstance(path, (str, Path)):
         raise InputError(f"{what} is named by a text or a Path, not {path!r}")
     target = Path(path)
+    name = shown(str(path) or "an empty name")
     if target.suffix not in suffixes:
-        example = f"{target.stem or 'name'}{suffixes[0]}"
-        raise InputError(f"{what} ends in {' or '.join(suffixes)}, as in {example}; not {target}")
-    if not target.parent.is_dir():
-        raise InputError(f"the folder {target.parent} of {target} does not exist; make it first")
-    if target.exists() and not force:
-        raise InputError(f"{target} exists; choose another name, or overwrite it with --force")
+        example = f"{shown(target.stem) or 'name'}{suffixes[0]}"
+        raise InputError(f"{what} ends in {' or '.join(suffixes)}, as in {example}; not {name}")
+    try:
+        if not target.parent.is_dir():
+            raise InputError(f"the folder of {name} does not exist; make it first")
+        there = target.exists()
+        if target.is_dir():
+            raise InputError(f"{name} is a folder; choose another name")
+        # The ways of a path that cannot be are many; looking for the file meets them.
+        os.path.realpath(target).encode()
+        with suppress(FileNotFoundError):
+            target.stat()
+    except (OSError, UnicodeError) as error:
+        raise InputError(f"{name} cannot be written: {_reason(error)}") from None
+    if there and not force:
+        raise InputError(f"{name} exists; choose another name, or overwrite it with --force")
     return target
+
+
+def _reason(error: Exception) -> str:
+    """What the system says of a path, without the path."""
+    if isinstance(error, UnicodeError):
+        return "its name is not valid Unicode"
+    return shown(str(getattr(error, "strerror", None) or error))
 
 
 def read_text(path: str | Path, *, encoding: str = "utf-8") -> str:
@@ -32,25 +61,33 @@ def read_text(path: str | Path, *, encoding: str = "utf-8") -> str:
     try:
         return Path(path).read_text(encoding=encoding)
     except FileNotFoundError:
-        raise InputError(f"the file {path} does not exist") from None
+        raise InputError(f"the file {shown(path)} does not exist") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"the file {shown(path)} cannot be read as text: {error}") from None
     except (OSError, ValueError, TypeError) as error:
-        raise InputError(f"the file {path} cannot be read as text: {error}") from None
+        raise InputError(
+            f"the file {shown(path)} cannot be read as text: {_reason(error)}"
+        ) from None
+
+
+def read_json(path: str | Path, what: str) -> Any:
+    """Read a file of JSON; an error names it, and says what it should have been, as in "a policy file"."""
+    try:
+        return json.loads(read_text(path))
+    except RecursionError:
+        reason = "it is nested too deeply"
+    except ValueError as error:
+        if isinstance(error, InputError):
+            raise
+        reason = str(error)
+    raise InputError(
+        f"{shown(path)} is damaged, or not {what}: it is not valid JSON ({reason})"
+    ) from None
 
 
 def real_path(path: Path) -> Path:
     """Return the file itself if the path is a link."""
     return Path(os.path.realpath(path))
-
-
-def aside_of(path: Path) -> Path:
-    """Return the name of a temporary file beside a file, one per writer."""
-    return path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
-
-
-def keep_mode(path: Path, descriptor: int) -> None:
-    """Give a new file the permissions of the old one, if any."""
-    with suppress(OSError):
-        os.fchmod(descriptor, path.stat().st_mode & 0o7777)
 
 
 def sync_folder(path: Path) -> None:
@@ -63,20 +100,125 @@ def sync_folder(path: Path) -> None:
             os.close(folder)
 
 
+def lock(file: io.FileIO) -> None:
+    """Lock a file, or raise BlockingIOError if another process has."""
+    if fcntl is not None:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def lock_file(path: Path) -> io.FileIO:
+    """Open a file to append to it, with a lock that another process cannot have at the same time."""
+    try:
+        file = io.FileIO(path, "a+")
+    except (OSError, ValueError) as error:
+        raise InputError(f"{shown(path)} cannot be written: {_reason(error)}") from None
+    try:
+        lock(file)
+        # The last one to lock it may have replaced or removed the file before it let go.
+        if not same_file(file, path):
+            raise BlockingIOError
+    except OSError:
+        file.close()
+        raise InputError(f"another run is writing {shown(path)}; wait for its end") from None
+    return file
+
+
+def same_file(file: io.FileIO, path: Path) -> bool:
+    """Whether an open file is the one that a path names."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+@contextmanager
+def reserved(out: object) -> Iterator[None]:
+    """Let one run at a time write to a path: a file beside it, with .lock at its end, is locked.
+
+    What is no path of a new file is left to `check_new`, which comes next.
+    """
+    beside = _lock_of(out)
+    if beside is None:
+        yield
+        return
+    file = lock_file(beside)
+    try:
+        yield
+    finally:
+        beside.unlink(missing_ok=True)
+        file.close()
+
+
+def _lock_of(out: object) -> Path | None:
+    if not isinstance(out, (str, Path)) or not Path(out).name:
+        return None
+    try:
+        path = real_path(Path(out))
+        return path.with_name(f"{path.name}.lock") if path.parent.is_dir() else None
+    except (OSError, ValueError):
+        return None
+
+
+def reserving(function: Callable[P, T]) -> Callable[P, T]:
+    """Decorate a function with a keyword `out`, the file that it writes in the end."""
+
+    @wraps(function)
+    def run(*given: P.args, **named: P.kwargs) -> T:
+        with reserved(named.get("out")):
+            return function(*given, **named)
+
+    return run
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[io.FileIO]:
+    """Open a file that takes the place of the one at `path` in the end; it stays open then.
+
+    Until then it has no name where the system can do without, so that a kill leaves nothing.
+    """
+    aside = path.with_name(f".metabandit.{os.getpid()}.{threading.get_ident()}")
+    aside.unlink(missing_ok=True)
+    nameless = _open_nameless(path.parent)
+    file = io.FileIO(aside, "x+") if nameless is None else nameless
+    try:
+        with suppress(OSError):  # the permissions of the old one, if any
+            os.fchmod(file.fileno(), path.stat().st_mode & 0o7777)
+        yield file
+        os.fsync(file.fileno())
+        if nameless is not None:
+            # With a descriptor, which an absolute path does not need, Python makes the call that follows
+            # the link to the file itself.
+            number = file.fileno()
+            os.link(f"/proc/self/fd/{number}", aside, src_dir_fd=number, follow_symlinks=True)
+        os.replace(aside, path)
+    finally:
+        if not same_file(file, path):
+            file.close()
+        aside.unlink(missing_ok=True)
+    sync_folder(path)
+
+
+def _open_nameless(folder: Path) -> io.FileIO | None:
+    """A new file of a folder without a name, if the system has such files."""
+    if not hasattr(os, "O_TMPFILE") or not os.path.exists("/proc/self/fd"):
+        return None
+    try:
+        return io.FileIO(os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o666), "r+")
+    except OSError:
+        return None
+
+
 @contextmanager
 def written(path: Path, what: str) -> Iterator[IO[bytes]]:
     """Open a file that replaces the one at `path` in the end: a crash leaves the old one, or none."""
     path = real_path(path)
-    aside = aside_of(path)
     try:
-        with aside.open("wb") as file:
-            keep_mode(path, file.fileno())
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, path)
-        sync_folder(path)
+        with replacing(path) as raw:
+            file = io.BufferedRandom(raw)
+            try:
+                yield file
+            finally:
+                file.detach()  # what is still in its buffer is written
+        raw.close()
     except OSError as error:
-        raise InputError(f"{what} cannot be written to {path}: {error.strerror}") from None
-    finally:
-        aside.unlink(missing_ok=True)
+        raise InputError(f"{what} cannot be written to {shown(path)}: {_reason(error)}") from None

@@ -1,4 +1,4 @@
-"""Refuse what does not fit in memory before anything is allocated."""
+"""Refuse what does not fit in memory, or in a month, before anything is allocated."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import os
 from pathlib import Path
 
 from .errors import InputError
+
+# Seconds of one core that anything may take: 30 days.
+LONGEST = 30 * 86400.0
 
 
 def _number(path: str) -> int | None:
@@ -40,3 +43,25 @@ def check_memory(needed: int, what: str, remedy: str) -> None:
             f"{what} needs about {needed / 1e9:.3g} GB of memory, {free / 1e9:.3g} GB are free; "
             f"{remedy}"
         )
+
+
+def check_time(seconds: float, what: str, remedy: str) -> None:
+    """Refuse what takes one core longer than a month."""
+    if not seconds <= LONGEST:
+        raise InputError(
+            f"{what} would take about {duration(seconds)} on one core, and "
+            f"{duration(LONGEST)} are the most; {remedy}"
+        )
+
+
+def duration(seconds: float) -> str:
+    """Return a time as people say it."""
+    for unit, size in (
+        ("years", 365.25 * 86400),
+        ("days", 86400),
+        ("hours", 3600),
+        ("minutes", 60),
+    ):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} seconds"

@@ -205,6 +205,95 @@ def beta_quantile(p: float, a: float, b: float) -> float:
     return y if swapped else x
 
 
+def normal_quantile(p: float) -> float:
+    """The standard normal quantile: a start from the tail's logarithm, then Halley's method with erfc."""
+    if not 0.0 < p < 1.0:
+        return -math.inf if p == 0.0 else math.inf if p == 1.0 else math.nan
+    tail = min(p, 1.0 - p)
+    # Abramowitz, Stegun 26.2.22: off by 0.003 at most.
+    t = math.sqrt(-2.0 * math.log(tail))
+    x = t - (2.30753 + 0.27061 * t) / (1.0 + t * (0.99229 + 0.04481 * t))
+    for _ in range(2):
+        excess = 0.5 * math.erfc(x / math.sqrt(2.0)) - tail
+        step = excess * math.sqrt(2.0 * math.pi) * math.exp(0.5 * x * x)
+        x += step / (1.0 - 0.5 * x * step)
+    return -x if p < 0.5 else x
+
+
+def gamma_share(a: float, x: float) -> float:
+    """The regularised lower incomplete gamma function P(a, x)."""
+    if x <= 0.0:
+        return 0.0
+    front = math.exp(a * math.log(x) - x - math.lgamma(a))
+    if x < a + 1.0:  # the series
+        term = 1.0 / a
+        total = term
+        n = a
+        while term > 1e-16 * total:
+            n += 1.0
+            term *= x / n
+            total += term
+        return min(front * total, 1.0)
+    # The continued fraction of Q, by Lentz's method.
+    b = x + 1.0 - a
+    c = 1e300
+    d = 1.0 / b
+    h = d
+    for i in range(1, 10000):
+        factor = -i * (i - a)
+        b += 2.0
+        d = 1.0 / (factor * d + b)
+        c = b + factor / c
+        h *= c * d
+        if abs(c * d - 1.0) < 1e-15:
+            break
+    return 1.0 - front * h
+
+
+def gamma_quantile(p: float, a: float) -> float:
+    """The quantile of the gamma distribution of shape a and scale 1, by Halley's method."""
+    if not (0.0 <= p <= 1.0 and a > 0.0):
+        return math.nan
+    if p == 0.0 or p == 1.0:
+        return 0.0 if p == 0.0 else math.inf
+    # Wilson, Hilferty; near 0 the first term of the series.
+    root = 1.0 + normal_quantile(p) / (3.0 * math.sqrt(a)) - 1.0 / (9.0 * a)
+    x = a * root * root * root
+    small = math.exp((math.log(p) + math.lgamma(a + 1.0)) / a)
+    if root <= 0.0 or x < small or small < 0.1 * a:
+        x = small
+    if x < 1e-300:
+        return x
+    for _ in range(60):
+        slope = math.exp((a - 1.0) * math.log(x) - x - math.lgamma(a))
+        if slope <= 0.0:
+            break
+        newton = (gamma_share(a, x) - p) / slope
+        bend = min(max(newton * ((a - 1.0) / x - 1.0), -1.0), 1.0)
+        after = x - newton / (1.0 - 0.5 * bend)
+        after = min(max(after, 0.2 * x), 5.0 * x)
+        if abs(after - x) <= 1e-12 * x:
+            return after
+        x = after
+    return x
+
+
+def poisson_quantile(p: float, mean: float) -> float:
+    """The least whole number that a Poisson variate is at most with probability p; mean up to 700."""
+    if not (0.0 <= p <= 1.0 and 0.0 <= mean <= 700.0):
+        return math.nan
+    chance = math.exp(-mean)
+    total = chance
+    k = 0.0
+    # Rounding may keep the sum below p for ever.
+    most = mean + 12.0 * math.sqrt(mean) + 40.0
+    while total < p and k < most:
+        k += 1.0
+        chance *= mean / k
+        total += chance
+    return k
+
+
 # Random numbers -------------------------------------------------------------------------------
 
 _MASK32 = 0xFFFFFFFF
@@ -221,6 +310,11 @@ MIX_B = 0x94D049BB133111EB
 HASH_A = 0x7FEB352D
 HASH_B = 0x846CA68B
 NOISE = 0x68BC21EB
+# What tells the delay of a reward from the reward.
+DELAY = 0x3C6EF372
+# What tells the word of the lower bits of a reward's uniform number from that of the upper ones. With
+# another key instead, the upper bits would say what the lower ones are.
+FINE = 0xA54FF53A
 # Streams: what a random number of a selection is for.
 TIES = 1
 CHOICES = 2

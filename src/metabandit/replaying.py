@@ -14,27 +14,29 @@ degrees of freedom.
 
 from __future__ import annotations
 
-import csv
 import math
+import random
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .errors import InputError
+from .feedback import Feedback
 from .play import ArmName, check_arm
 from .policies import Policy, policy
-from .settings import check_horizon, check_seed, is_number, read_number
+from .settings import check_horizon, check_seed, read_number
+from .sheets import read_sheet
 
 __all__ = ["Log", "Replay", "Replayed", "read_log", "replay"]
 
 # A smaller chance of being that uneven means that the plays were hardly random.
 _UNEVEN = 1e-3
 _FEW = 10
-_NAMES = ("arm", "reward")
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,7 @@ class Replay:
     arms: int
     horizon: int
     seed: int
+    feedback: Feedback
     chance: float
     best_arm: tuple[ArmName, float]
     uneven: float
@@ -125,11 +128,10 @@ class Replay:
     def rows(self) -> list[dict[str, str]]:
         """Return the table, as text."""
         arm, mean = self.best_arm
-        table = []
+        table: list[tuple[str, float | None, str, str]] = []
         for item in self.policies:
-            shown = "-"
-            if item.interval is not None:
-                shown = f"{item.interval[0]:.5g} to {item.interval[1]:.5g}"
+            low, high = item.interval or (None, None)
+            shown = "-" if low is None else f"{low:.5g} to {high:.5g}"
             table.append((item.policy, item.reward, shown, str(item.episodes)))
         table.append(("any arm (the log itself)", self.chance * self.horizon, "", ""))
         table.append((f"always {arm}", mean * self.horizon, "", ""))
@@ -162,45 +164,25 @@ def read_log(path: str | Path) -> Log:
     Log
         The plays, in order.
     """
-    path = Path(path)
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            return _read_rows(path, csv.reader(file))
-    except FileNotFoundError:
-        raise InputError(f"the file {path} does not exist") from None
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"the file {path} cannot be read as CSV: {error}") from None
-
-
-def _read_rows(path: Path, rows: Any) -> Log:
-    columns: tuple[int, int] | None = None
-    arms: list[ArmName] = []
-    rewards: list[float] = []
-    for cells in rows:
-        if not any(cell.strip() for cell in cells):
-            continue
-        where = f"{path}, line {rows.line_num}"
-        if columns is None:
-            titles = [cell.strip().lower() for cell in cells]
-            if all(name in titles for name in _NAMES):
-                columns = titles.index("arm"), titles.index("reward")
-                continue
-            if len(cells) != 2 or not is_number(cells[1]):
-                raise InputError(
-                    f"{where}: a log has the columns arm and reward, in the first line by name and with "
-                    f"commas between; here are: {', '.join(cells)[:200]}"
-                )
-            columns = 0, 1
-        if len(cells) <= max(columns):
-            raise InputError(f"{where}: there is no {_NAMES[columns.index(max(columns))]}")
-        arm = cells[columns[0]].strip()
-        if not arm:
-            raise InputError(f"{where}: the arm is missing")
-        arms.append(arm)
-        rewards.append(read_number(cells[columns[1]], f"{where}: the reward"))
-    if not arms:
+    sheet = read_sheet(path)
+    titles = [title.lower() for title in sheet.titles]
+    if "arm" in titles and "reward" in titles:
+        arm, reward = titles.index("arm"), titles.index("reward")
+    elif sheet.width == 2 and not titles:
+        arm, reward = 0, 1
+    elif sheet.width:
+        shown = ", ".join(sheet.titles or sheet.rows[0])[:200]
+        raise InputError(
+            f"{path}: a log has the columns arm and reward, by name in its first line; here are: {shown}"
+        )
+    if not sheet.rows:
         raise InputError(f"{path} holds no play; a line has an arm and its reward")
-    return Log(str(path), tuple(arms), tuple(rewards))
+    rows = range(len(sheet.rows))
+    return Log(
+        str(path),
+        tuple(sheet.text(row, arm, "every play needs its arm") for row in rows),
+        tuple(sheet.number(row, reward, "every play needs its reward") for row in rows),
+    )
 
 
 def _read(log: str | Path | Log | Iterable[tuple[ArmName, float]]) -> Log:
@@ -223,6 +205,7 @@ def replay(
     *,
     horizon: int | None = None,
     seed: int = 0,
+    feedback: Feedback | Mapping[str, Any] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Replay:
     """Estimate how policies would have done, from a log of uniformly random plays.
@@ -237,6 +220,8 @@ def replay(
         The number of plays per episode; by default that of the first learned policy.
     seed
         The seed of policies that play at random.
+    feedback
+        When rewards become known; immediately by default.
     progress
         Called as progress(plays of the log passed, plays for all policies).
 
@@ -257,9 +242,15 @@ def replay(
     ('ucb1-tuned', 19)
     """
     known = _read(log)
-    made = _read_policies(policies)
+    several = isinstance(policies, Iterable) and not isinstance(policies, str)
+    given: list[Any] = list(policies) if several else [policies]  # type: ignore[arg-type]
+    made = [policy(item) for item in given]
+    if not made:
+        raise InputError("there is no policy to replay; give one or more")
     horizon = _find_horizon(made) if horizon is None else check_horizon(horizon)
     seed = check_seed(seed)
+    asked = Feedback.read(feedback)
+    asked.check(len(set(known.arms)), horizon)
     places: dict[ArmName, list[int]] = {name: [] for name in sorted(set(known.arms), key=str)}
     if len(places) < 2:
         raise InputError(
@@ -269,12 +260,11 @@ def replay(
         places[arm].append(place)
     results = []
     for number, item in enumerate(made):
-
-        def tell(done: int, number: int = number) -> None:
+        totals, passed = [], 0
+        for total, passed in _episodes(item, known, places, horizon, seed, asked):
+            totals.append(total)
             if progress is not None:
-                progress(number * len(known) + done, len(made) * len(known))
-
-        totals, passed = _replay_one(item, known, places, horizon, seed, tell)
+                progress(number * len(known) + passed, len(made) * len(known))
         results.append(_summary(item.name, totals, horizon, passed))
     results.sort(key=lambda item: -math.inf if item.reward is None else item.reward, reverse=True)
     rewards = np.array(known.rewards)
@@ -286,22 +276,12 @@ def replay(
         arms=len(places),
         horizon=horizon,
         seed=seed,
+        feedback=asked,
         chance=float(rewards.mean()),
         best_arm=(best, means[best]),
         uneven=_unevenness([len(each) for each in places.values()]),
         policies=tuple(results),
     )
-
-
-def _read_policies(given: Any) -> list[Policy]:
-    if isinstance(given, (str, Path, Policy)):
-        given = [given]
-    elif not isinstance(given, Iterable):
-        raise InputError(f"a policy is a text or a Policy, not {given!r}")
-    made = [policy(item) for item in given]
-    if not made:
-        raise InputError("there is no policy to replay; give one or more")
-    return made
 
 
 def _find_horizon(policies: Sequence[Policy]) -> int:
@@ -321,36 +301,40 @@ def _range(rewards: Sequence[float]) -> object:
     return (0.0, 1.0) if min(rewards) >= 0.0 and max(rewards) <= 1.0 else (None, None)
 
 
-def _replay_one(
+def _episodes(
     item: Policy,
     log: Log,
     places: dict[ArmName, list[int]],
     horizon: int,
     seed: int,
-    tell: Callable[[int], None],
-) -> tuple[list[float], int]:
-    """Return the total rewards of the whole episodes, and the plays of the log that they passed.
+    feedback: Feedback,
+) -> Iterator[tuple[float, int]]:
+    """Yield the total reward of each whole episode, and the plays of the log passed by its end.
 
     `places` holds the positions of each arm's plays in the log.
     """
     rewards = None if item.learned is not None else _range(log.rewards)
-    totals: list[float] = []
-    at = passed = 0
-    while True:
+    at, ends = 0, feedback.ends(horizon)
+    for episode in count():
         player = item.player(
-            list(places), seed=seed + len(totals), horizon=horizon, rewards=rewards
-        )
+            list(places), seed=seed + episode, horizon=horizon, rewards=rewards,
+            min_share=feedback.min_share, pending=feedback.pending,
+        )  # fmt: skip
+        late = random.Random(seed + episode)
+        due: dict[int, list[tuple[ArmName, float]]] = {}
         total = 0.0
-        for _ in range(horizon):
+        for made in range(1, horizon + 1):
             arm = player.select()
             mine = places[arm]
             position = bisect_left(mine, at)
             if position == len(mine):
-                return totals, passed
+                return
             at = mine[position] + 1
             reward = log.rewards[at - 1]
+            when = feedback.comes_after(made, ends, 1.0 - late.random())
+            due.setdefault(when, []).append((arm, reward))
             try:
-                player.update(arm, reward)
+                player.update_many(due.pop(made, ()))
             except InputError:
                 allowed = player.rewards
                 kind = "0 or 1" if allowed.binary else f"{allowed.low:g} to {allowed.high:g}"
@@ -359,26 +343,21 @@ def _replay_one(
                     f"the rewards of the log, or choose another policy"
                 ) from None
             total += reward
-        totals.append(total)
-        passed = at
-        tell(at)
+        yield total, at
 
 
 def _summary(name: str, totals: list[float], horizon: int, passed: int) -> Replayed:
-    episodes = len(totals)
-    used = episodes * horizon / passed if passed else 0.0
+    episodes, plays = len(totals), len(totals) * horizon
     if not episodes:
         return Replayed(name, 0, 0, 0.0, None, None, None)
-    mean = float(np.mean(totals))
+    used, mean = plays / passed, float(np.mean(totals))
     if episodes == 1:
-        return Replayed(name, 1, horizon, used, mean, None, None)
+        return Replayed(name, 1, plays, used, mean, None, None)
     from scipy.special import stdtrit
 
     error = float(np.std(totals, ddof=1)) / math.sqrt(episodes)
     half = float(stdtrit(episodes - 1, 0.975)) * error
-    return Replayed(
-        name, episodes, episodes * horizon, used, mean, error, (mean - half, mean + half)
-    )
+    return Replayed(name, episodes, plays, used, mean, error, (mean - half, mean + half))
 
 
 def _unevenness(counts: Sequence[int]) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .errors import InputError
-from .settings import read_number
+from .settings import check_whole, read_number
 
 # What float() would read, but no reward should be.
 _TEXTS = (str, bytes, bytearray, memoryview)
@@ -82,6 +82,33 @@ class Rewards:
                 f"the rewards of {plays:g} plays lie between {self.low:g} and {self.high:g} each, so "
                 f"their sum cannot be {total:g} ({what})"
             )
+
+    def read_counts(
+        self, plays: object, total: object, squares: object
+    ) -> tuple[int, float, float]:
+        """The number, the sum and the sum of squares of rewards, or an error."""
+        if plays is None or total is None:
+            raise InputError("counts are plays= and total= together; nothing was counted")
+        number = check_whole(plays, "plays", 1, most=2**53)
+        amount = read_number(total, "total")  # type: ignore[arg-type]
+        self.check_counts(number, amount, "nothing was counted")
+        if self.binary and amount != int(amount):
+            raise InputError(
+                f"the sum of rewards of 0 and 1 is a whole number, not {amount:g}; nothing was counted"
+            )
+        if squares is None and not self.binary:
+            raise InputError(
+                "rewards that are not only 0 and 1 need squares=, the sum of their squares, too; "
+                "nothing was counted"
+            )
+        spread = amount if squares is None else read_number(squares, "squares")  # type: ignore[arg-type]
+        least = amount * amount / number
+        if (self.binary and spread != amount) or spread < least * (1.0 - 1e-9):
+            raise InputError(
+                f"{number} rewards with the sum {amount:g} have a sum of squares of at least {least:g} "
+                f"(and equal to the sum for rewards of 0 and 1), not {spread:g}; nothing was counted"
+            )
+        return number, amount, spread
 
     def to_list(self) -> str | list[float | None]:
         """As `read` takes it."""

@@ -66,16 +66,21 @@ def check_whole(value: object, what: str, least: int, *, most: int | None = None
         raise InputError(f"{what} must be a whole number, not {value!r}")
     number = int(value)
     if number < least:
-        raise InputError(f"{what} must be at least {least}, not {number}")
+        raise InputError(f"{what} must be at least {least}, not {_whole_text(number)}")
     if most is not None and number > most:
-        raise InputError(f"{what} must be at most {most:,}, not {number:,}")
+        raise InputError(f"{what} must be at most {most:,}, not {_whole_text(number)}")
     return number
+
+
+def _whole_text(number: int) -> str:
+    """A whole number of any size, for people; the digits of a huge one take long to compute."""
+    return f"{number:,}" if abs(number) < 10**50 else "a number of more than 50 digits"
 
 
 def check_threads(threads: object) -> int:
     """Check a number of threads; None means all cores."""
     given = (os.cpu_count() or 1) if threads is None else threads
-    return check_whole(given, "the number of threads", 1)
+    return check_whole(given, "the number of threads", 1, most=1024)
 
 
 def check_seed(seed: object, what: str = "the seed") -> int:

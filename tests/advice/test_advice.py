@@ -8,12 +8,12 @@ import pytest
 import metabandit as mb
 from metabandit.advice import advisor, comparing, readable
 from metabandit.advice.advisor import _versus
-from metabandit.advice.classics import playable
+from metabandit.advice.comparing import playable
 from metabandit.advice.neighbours import neighbours
 from metabandit.advice.readable import reward_scale, shapes
 from metabandit.advice.result import CLASSIC, FORMULA, LEARNED, Candidate, Gain, recommend
 from metabandit.engine.results import NORMAL_95
-from metabandit.engine.task import stream
+from metabandit.engine.task import read_task, stream
 from tests.commands import call
 
 SMALL = {"effort": 0.005, "seed": 3}
@@ -195,7 +195,7 @@ PRIORS = [
 
 @pytest.mark.parametrize(("prior", "count"), PRIORS, ids=lambda item: str(item))
 def test_neighbours_of_every_kind_of_prior(prior, count):
-    found = neighbours(prior, 40, seed=1)
+    found = [item for _, item in neighbours(read_task(prior, 40, seed=1))]
     assert len(found) == count
     assert [item.horizon for item in found[-2:]] == [20, 80]
     for item in found:
@@ -204,7 +204,8 @@ def test_neighbours_of_every_kind_of_prior(prior, count):
 
 
 def test_neighbours_keep_or_lower_the_mean():
-    closer, apart, lower = neighbours(mb.Bernoulli(arms=2, alpha=2, beta=6), 10, seed=0)[:3]
+    near = neighbours(read_task(mb.Bernoulli(arms=2, alpha=2, beta=6), 10))
+    closer, apart, lower = [item for _, item in near[:3]]
     means = [
         item.prior.alpha[0] / (item.prior.alpha[0] + item.prior.beta[0])
         for item in (closer, apart, lower)
@@ -215,14 +216,14 @@ def test_neighbours_keep_or_lower_the_mean():
 
 
 def test_what_cannot_be_played_is_skipped_with_the_reason():
-    _, references, skipped = playable(mb.Gaussian(arms=2), 50, simulated=True)
-    assert references == []
+    _, references, skipped = playable(read_task(mb.Gaussian(arms=2), 50))
+    assert [item.name for item in references] == ["gittins"]
     why = dict(skipped)
     assert "[0, 1]" in why["kl-ucb"]
     assert "[0, 1]" in why["bayes-ucb"]
-    _, _, skipped = playable(mb.Bernoulli(arms=3), 50, simulated=True)
+    _, _, skipped = playable(read_task(mb.Bernoulli(arms=3), 50))
     assert "too slow" in dict(skipped)["bayes-ucb"]
-    assert "too long" in dict(playable(mb.Bernoulli(arms=2), 500, simulated=True)[2])["gittins"]
+    assert "too long" in dict(playable(read_task(mb.Bernoulli(arms=2), 2000))[2])["gittins"]
 
 
 def test_formulas_fit_the_size_of_rewards():

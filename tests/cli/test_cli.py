@@ -6,6 +6,7 @@ import re
 import pytest
 
 import metabandit
+from metabandit.files import reserved
 from metabandit.policies import CATALOGUE
 from metabandit.priors import PRIORS
 from tests.commands import answer, refused
@@ -255,3 +256,17 @@ def test_version_and_help(tmp_path):
     assert all(command in printed for command in ("evaluate", "learn", "policies", "priors"))
     printed = answer("evaluate | --help", tmp_path)
     assert all(option in printed for option in ("--prior", "--horizon", "--episodes", "--json"))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "evaluate | greedy | --horizon | 5",
+        "search | --horizon | 4 | --length | 2",
+        "advise | --horizon | 4",
+    ],
+)
+def test_one_run_at_a_time_writes_to_a_file(tmp_path, command):
+    with reserved(tmp_path / "a.json"):
+        refused(f"{command} | --out | a.json", tmp_path, "another run is writing", "a.json.lock")
+    assert list(tmp_path.iterdir()) == []

@@ -81,14 +81,15 @@ def test_a_rate_that_is_no_probability_is_refused_everywhere():
 
 
 def test_tables_of_different_rows_are_no_mirror():
-    table = np.zeros((2, 1540))
+    table = np.zeros((2, 210))
     table[1] = 1.0
+    decision = ByTable(20, table, (20,), (0, 1), ((1, 1), (1, 1)))
     mb_entry = mb.Entry(
         "second",
         "always the second arm",
         "this test",
         start=Start("free"),
-        decide=lambda setting, values, progress: ByTable(20, table, (0, 1), ((1, 1), (1, 1))),
+        decide=lambda setting, values, progress: decision,
     )
     policy = mb_entry.make({}, None, "second")
     for method in ("exact", "monte-carlo"):

@@ -48,11 +48,26 @@ def test_refusals_come_before_any_work(monkeypatch):
 
     monkeypatch.setattr("metabandit.engine.engine.Engine.evaluate_by_simulation", work)
     monkeypatch.setattr("metabandit.bayes.optimum.solve", work)
-    with pytest.raises(mb.InputError, match="2 or 3 arms"):
-        mb.evaluate("ucb1", mb.Bernoulli(9), 10, floor=True)
+    monkeypatch.setattr("metabandit.bayes.bounds.lower_bound", work)
+    with pytest.raises(mb.InputError, match="no floor under regret is known"):
+        mb.evaluate("ucb1", mb.BetaRewards(9), 10, floor=True)
+    with pytest.raises(mb.InputError, match="the effort must be greater than 0"):
+        mb.evaluate("ucb1", mb.Bernoulli(9), 10, floor=True, floor_effort=0)
     with pytest.raises(mb.InputError, match="unknown method"):
         mb.evaluate("optimal", mb.Bernoulli(), 10, method="guess")
     with pytest.raises(mb.InputError, match="episodes, runs"):
         mb.evaluate("optimal", mb.Bernoulli(), 10, method="exact", episodes=10)
     with pytest.raises(mb.InputError, match="at least 2"):
         mb.evaluate(["optimal", "ucb1"], mb.Bernoulli(), 1)
+
+
+def test_compilation_is_announced_for_the_kernels_that_are_used(monkeypatch):
+    from metabandit.engine import exact
+    from metabandit.kernels import batches, forward, jit
+
+    asked, said = [], []
+    monkeypatch.setattr(jit, "is_cached", lambda kernel: asked.append(kernel) or kernel is not None)
+    exact.announce_compilation(2, said.append)
+    exact.announce_compilation(2, said.append, mb.Feedback(batch=5))
+    assert asked == [forward.run_two, batches.advance]
+    assert said == []

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import metabandit as mb
-from metabandit.exporting import TARGETS
+from metabandit.exporting import TARGETS, write
 from metabandit.exporting.policy import read_exported
 from metabandit.language import Apply, operators, parse, text
 from metabandit.language.operators import OPERATORS
@@ -32,7 +32,7 @@ FORMULAS = listed(
     | beta_quantile(1/t, n, s + 2) | beta_quantile(1 - 1/(h + 1), r*n + 1/2, n - r*n + 1/2)
     | beta_quantile(r, s, r + 1/50) | r + 3/(n + 2) | 1e-7*t + 12345678901234567890*s | exp(t)*r | 1/(r - r)
     | min(1, ln(r - 9)) | max(sqrt(0 - n), 1) | exp(exp(n)) - h | r*(n/(s - t)) | r/(n*t) | 1/(1/n)
-    | (r + s)*(r + s) | (0 - 2)^n | sqrt(r) + sqrt(sqrt(r) + s)*sqrt(ln(t)/n) + ln(t)/n"""
+    | r + w/(n + 1) | (r + s)*(r + s) | (0 - 2)^n | sqrt(r) + sqrt(sqrt(r) + s)*sqrt(ln(t)/n) + ln(t)/n"""
 )
 
 
@@ -71,9 +71,9 @@ POLICIES = [
 
 
 def draw_states(seed, moments=40, lanes=50):
-    """States as play meets them, and beyond: rows r, s, n, t, h, K, a block for each moment."""
+    """States as play meets them, and beyond: rows r, s, n, t, h, K, w, a block for each moment."""
     rng = np.random.default_rng(seed)
-    states = np.empty((moments, lanes, 6))
+    states = np.empty((moments, lanes, 7))
     states[..., 0] = rng.choice([0.0, 1.0, 0.5, np.nan], states.shape[:2], p=[0.05, 0.05, 0.1, 0.8])
     states[..., 0] = np.where(
         np.isnan(states[..., 0]), rng.uniform(size=states.shape[:2]), states[..., 0]
@@ -85,6 +85,7 @@ def draw_states(seed, moments=40, lanes=50):
     states[..., 3] = np.floor(10 ** rng.uniform(0.31, 5, (moments, 1)))
     states[..., 4] = np.floor(10 ** rng.uniform(0, 4, (moments, 1)))
     states[..., 5] = rng.integers(2, 20, (moments, 1))
+    states[..., 6] = np.minimum(rng.integers(0, 9, states.shape[:2]), states[..., 2])
     return states
 
 
@@ -92,8 +93,8 @@ def machine(policy, states):
     """The index of every state, by the machine in float64."""
     values = []
     for block in states:
-        lanes = dict(zip("rsn", block[:, :3].T, strict=True))
-        moment = dict(zip("thK", block[0, 3:].tolist(), strict=True))
+        lanes = dict(zip("rsnw", block[:, [0, 1, 2, 6]].T, strict=True))
+        moment = dict(zip("thK", block[0, 3:6].tolist(), strict=True))
         values.append(run_machine(policy.bound, lanes, moment, float))
     return np.concatenate(values)
 
@@ -146,12 +147,12 @@ def arms_tables(seed, count):
 
 
 def observed(table, horizon):
-    """The state of each arm of a table: rows r, s, n, t, h, K."""
-    n, sums, squares = table.T
+    """The state of each arm of a table: rows r, s, n, t, h, K, w; no play waits."""
+    n, sums, squares = table.T[:3]
     r = sums / n
     s = np.sqrt(np.maximum(squares / n - r * r, 0.0))
     moment = [n.sum(), max(horizon - n.sum(), 1.0), len(n)]
-    return np.column_stack([r, s, n, np.tile(moment, (len(n), 1))])
+    return np.column_stack([r, s, n, np.tile(moment, (len(n), 1)), np.zeros(len(n))])
 
 
 def parts(tree):
@@ -162,7 +163,7 @@ def parts(tree):
 
 def has_infinite_part(tree, state):
     """Where some part of the expression is no finite number: SQLite has NULL there."""
-    variables = dict(zip("rsnthK", state.T, strict=True))
+    variables = dict(zip("rsnthKw", state.T, strict=True))
     found = np.zeros(len(state), bool)
     for part in parts(tree):
         found |= ~np.isfinite(np.broadcast_to(evaluate_tree(part, variables), len(state)))
@@ -182,13 +183,13 @@ def check_sql(policy, tables):
         value = machine(policy, state[None])
         arms = [row[0] for row in rows]
         answer = np.full(len(table), np.nan)
-        answer[arms] = [math.nan if row[4] is None else row[4] for row in rows]
+        answer[arms] = [math.nan if row[-1] is None else row[-1] for row in rows]
         lost = has_infinite_part(policy.bound, state)
         assert not np.isfinite(answer[~np.isfinite(value)]).any(), policy.name
         error, same = difference(answer[~lost], value[~lost])
         assert same, policy.name
         assert error <= 1e-9, policy.name
-        ordered = [row[4] for row in rows if row[4] is not None]
+        ordered = [row[-1] for row in rows if row[-1] is not None]
         assert ordered == sorted(ordered, reverse=True)
         worst = max(worst, error)
     return worst
@@ -219,7 +220,7 @@ def test_any_formula_is_what_the_machine_computes(tmp_path_factory, several, see
             folder = tmp_path_factory.mktemp("formulas")
             answer = exported.run(language, programs, folder, "index", state)
             answers[language] = answer.reshape(len(policies), -1)
-    variables = dict(zip("rsnthK", state[0].T, strict=True))
+    variables = dict(zip("rsnthKw", state[0].T, strict=True))
     for place, policy in enumerate(policies):
         value = machine(policy, state)
         slow = Slow(1e-14, 1e290, count, seed)
@@ -237,7 +238,7 @@ def test_any_formula_is_what_the_machine_computes(tmp_path_factory, several, see
             assert not np.isfinite(answer[place, lost]).any(), (language, text(policy.tree))
         if "beta_quantile" not in operators(policy.tree):
             rows = exported.run_sql(mb.export(policy, "sql", horizon=HORIZON), [table])[0]
-            answer = np.array([math.nan if row[4] is None else row[4] for row in sorted(rows)])
+            answer = np.array([math.nan if row[-1] is None else row[-1] for row in sorted(rows)])
             sure &= ~has_infinite_part(policy.tree, state[0])
             room = 1e-9 * np.maximum(1.0, np.abs(value[sure])) + 10 * spread[sure]
             assert (np.abs(answer[sure] - value[sure]) <= room).all(), ("sql", text(policy.tree))
@@ -347,7 +348,7 @@ def exceptions():
 @pytest.mark.parametrize("language", PROGRAMS)
 def test_random_and_needed_plays_are_as_the_definition_says(language, exceptions, tmp_path):
     made, cases, expected = exceptions
-    programs = [TARGETS[language].write(item[1]) for item in made]
+    programs = [write(item[1], language) for item in made]
     sent = np.concatenate([[which, u, len(p), *p, *s, *s] for which, u, p, s in cases])
     answers = exported.run(language, programs, tmp_path, "choose", sent)
     wrong = answers != expected
@@ -356,7 +357,7 @@ def test_random_and_needed_plays_are_as_the_definition_says(language, exceptions
 
 def test_random_and_needed_plays_of_sql(exceptions):
     made, cases, expected = exceptions
-    queries = [TARGETS["sql"].write(item[1]) for item in made]
+    queries = [write(item[1], "sql") for item in made]
     at_random = 0
     for (which, u, plays, sums), arm in zip(cases, expected, strict=True):
         policy, _, rate, needed = made[which]
@@ -386,8 +387,8 @@ def test_random_and_needed_plays_of_sql(exceptions):
 
 def test_the_head_says_when_the_index_does_not_decide():
     policy = with_exceptions("ucb1", "min(1, K/t)", "ln(t)")
-    for to, target in TARGETS.items():
-        written = " ".join(target.write(policy).split())
+    for to in TARGETS:
+        written = " ".join(write(policy, to).split())
         if to == "latex":
             assert r"With probability $\min(1, \frac{K}{t})$ any arm is played" in written
             assert (
@@ -407,7 +408,7 @@ def test_a_rate_that_is_no_number_is_an_error(tmp_path):
     for language in PROGRAMS:
         folder = tmp_path / language
         folder.mkdir()
-        programs = [TARGETS[language].write(policy) for policy in given]
+        programs = [write(policy, language) for policy in given]
         cases = [[which, 0.5, 2, 3, 4, 1, 1, 1, 1] for which in (0, 1)]
         answers = exported.run(language, programs, folder, "choose", np.concatenate(cases))
         assert answers.tolist() == [-1, -1], language

@@ -234,6 +234,13 @@ def test_the_outputs_in_the_docs_are_real():
         policy, *options = shlex.split(command)
         given = dict(zip(options[::2], options[1::2], strict=True))
         horizon = int(given["--horizon"]) if "--horizon" in given else None
-        assert (
-            mb.export(policy, given["--to"], horizon=horizon, start=given.get("--start")) == output
+        batch = int(given["--batch"]) if "--batch" in given else None
+        written = mb.export(
+            policy,
+            given["--to"],
+            horizon=horizon,
+            start=given.get("--start"),
+            dialect=given.get("--dialect"),
+            batch=batch,
         )
+        assert written == output

@@ -96,7 +96,7 @@ def test_an_exported_operator_is_what_the_machine_computes(language, tmp_path):
 
 def test_sql_takes_the_given_text_only():
     rows = exported.run_sql(mb.export("r - squashed(n - 1)*2", "sql"), [[[3, 1, 1], [5, 4, 4]]])[0]
-    for arm, n, r, _, index in rows:
+    for arm, n, r, index in rows:
         assert index == pytest.approx(r - 2 * (n - 1) / n), arm
     with pytest.raises(
         mb.InputError, match=r"logit cannot be exported to sql.*python, javascript, c"

@@ -14,7 +14,7 @@ from metabandit.engine.engine import Engine
 from metabandit.engine.programs import ManyPrograms
 from metabandit.engine.simulated import Sampling
 from metabandit.engine.task import read_task
-from metabandit.formulas import kept
+from metabandit.formulas import enumeration
 from metabandit.formulas.refine import free_constants
 from metabandit.formulas.strategies import ExactSearch, Halving, Ucb1Tuned
 from metabandit.language import length, parse, text
@@ -315,9 +315,9 @@ def test_damaged_class_files_are_refused(tmp_path):
 
 
 def test_classes_are_made_once(monkeypatch):
-    first = kept.kept_classes(3)
-    monkeypatch.setattr(kept, "make_classes", None)
-    again = kept.kept_classes(3)
+    first = enumeration.kept_classes(3)
+    monkeypatch.setattr(enumeration, "make_classes", None)
+    again = enumeration.kept_classes(3)
     assert (first.codes == again.codes).all()
 
 
@@ -656,6 +656,21 @@ def test_nothing_is_overwritten(tmp_path):
     mb.search(TWO, 10, length=2, out=out, force=True)
     with pytest.raises(mb.InputError, match="nothing to resume"):
         mb.search(TWO, 10, length=2, out=out, resume=True)
+
+
+def test_a_search_of_other_problems_is_not_resumed(tmp_path):
+    """Priors write themselves alike for any number of arms."""
+
+    def stop(share, doing):
+        if doing.startswith("round 2"):
+            raise KeyboardInterrupt
+
+    options = {"length": 3, "strategy": "halving", "measured": False, "out": tmp_path / "best.json"}
+    with pytest.raises(KeyboardInterrupt):
+        mb.search(TWO, 10, progress=stop, **options)
+    with pytest.raises(mb.InputError, match="its arms is 2, not 3"):
+        mb.search(mb.Bernoulli(arms=3), 10, resume=True, **options)
+    assert mb.search(TWO, 10, resume=True, **options).stopped == "finished"
 
 
 # Refinement and picture ------------------------------------------------------------------------

@@ -192,10 +192,10 @@ def test_stale_code_is_removed_by_one_process(tmp_path, begin):
         return sorted(path.name for path in cache.glob("*.nb[ic]"))
 
     (cache / "old.nbi").touch()
-    jit._forget_stale_code(tmp_path)
+    jit._Stamp(tmp_path).forget_stale_code()
     assert left() == []
     (cache / "new.nbi").touch()
-    jit._forget_stale_code(tmp_path)
+    jit._Stamp(tmp_path).forget_stale_code()
     assert left() == ["new.nbi"]
     # Another process comes while the cache is emptied, and must leave alone what is then compiled.
     fresh = stamp.read_text()
@@ -207,7 +207,7 @@ from metabandit.kernels import jit
 
 wait = jit._wait_for
 jit._wait_for = lambda file: (print("waits", flush=True), wait(file))
-jit._forget_stale_code(Path(sys.argv[1]))
+jit._Stamp(Path(sys.argv[1])).forget_stale_code()
 """
     with jit._alone(stamp.with_suffix(".lock")):
         process = begin(program, tmp_path)
@@ -219,3 +219,34 @@ jit._forget_stale_code(Path(sys.argv[1]))
     assert process.returncode == 0, errors
     assert left() == ["new.nbi"]
     assert stamp.read_text() == fresh
+
+
+def test_a_process_with_old_sources_leaves_the_cache_of_newer_ones_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    (tmp_path / "source.py").write_text("x = 1\n")
+    stamp = jit._Stamp(tmp_path)
+    stamp.forget_stale_code()
+    monkeypatch.setattr(jit, "_STAMP", stamp)
+
+    def kept():
+        return sorted(path.suffix for path in tmp_path.rglob("*.nb[ic]"))
+
+    @jit.jit
+    def double(x):
+        return 2 * x
+
+    assert double(1) == 2
+    assert kept() == [".nbc", ".nbi"]
+    (tmp_path / "source.py").write_text("x = 2\n")
+    newer = jit._Stamp(tmp_path)
+    newer.forget_stale_code()
+    assert double(1.5) == 3.0, "it is compiled, and not kept"
+    assert len(kept()) == 2, "the first code was in another folder of the cache"
+    monkeypatch.setattr(jit, "_STAMP", newer)
+
+    @jit.jit
+    def triple(x):
+        return 3 * x
+
+    assert triple(1) == 3
+    assert len(kept()) == 4

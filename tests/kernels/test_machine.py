@@ -120,9 +120,9 @@ def run_machine(tree, lanes, moment, dtype):
     program = compile_expression(tree)
     count = len(lanes["n"])
     stride = count + 3
-    arm, out, registers = 3, 6, 7  # rows; the first three belong to another arm
+    arm, out, registers = 4, 8, 9  # rows; the first four belong to another arm
     rows = np.full((registers + program.registers, stride), np.nan, dtype)
-    for row, name in enumerate(("n", "r", "s")):
+    for row, name in enumerate(("n", "r", "s", "w")):
         if name != "s" or program.uses_s:
             rows[arm + row, :count] = lanes[name]
     flat = rows.reshape(-1)
@@ -147,6 +147,7 @@ def check_machine(tree, seed, count=19):
         "n": rng.integers(1, 500, count).astype(float),
         "r": rng.integers(0, 65, count) / 64 + rng.choice([0, 0, 0, -2, 3], count),
         "s": rng.integers(0, 33, count) / 64,
+        "w": rng.integers(0, 20, count).astype(float),
     }
     moment = {"t": float(rng.integers(2, 2000)), "h": float(rng.integers(1, 2000)), "K": 5.0}
     for dtype, size, most, relative in ((float, 1e-14, 1e290, 1e-9), (f32, 2.5e-7, 1e30, 1e-6)):

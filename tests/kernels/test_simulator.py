@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import metabandit as mb
-from metabandit.bayes.gittins import gittins_table
+from metabandit.bayes.gittins import bonus_table, gittins_table, levels_of
+from metabandit.decisions import ByTest
+from metabandit.engine.precision import Precision
 from metabandit.engine.simulated import Sampling, Simulation
 from metabandit.policies import CATALOGUE
 from metabandit.policies.power import power_tree, weight_names
@@ -36,17 +38,24 @@ def simulated_regret(policy, prior, horizon, episodes, seed):
     return regret[:-1], problems.parameters, gaps
 
 
-def naive_choice(policy, prior, horizon):
+def naive_choice(policy, prior, horizon, *, fine=False):
     """The twin's rule for a policy of the catalogue."""
     if isinstance(policy, mb.IndexPolicy) and len(policy.trees) == 1:
-        return partial(naive.index_choice, tree=policy.bound)
-    if policy.name == "gittins":
+        return partial(naive.index_choice, tree=policy.bound, tie=1e-11 if fine else naive.TIE)
+    if policy.name.partition(":")[0] == "gittins":
+        discount = policy.values["discount"]
+        levels = levels_of(horizon, discount)
+        if isinstance(prior, mb.Gaussian):
+            bonus = bonus_table(horizon, prior.spread, prior.noise, discount=discount)
+            return partial(naive.gaussian_gittins_choice, prior=prior, bonus=bonus, levels=levels)
         means = list(zip(prior.alpha, prior.beta, strict=True))
-        return partial(
-            naive.gittins_choice, tables={m: gittins_table(horizon, *m) for m in means}, means=means
-        )
+        tables = {mean: gittins_table(horizon, *mean, discount=discount) for mean in means}
+        return partial(naive.gittins_choice, tables=tables, means=means, levels=levels)
     if policy.name == "optimal":
         return partial(naive.optimal_choice, policy=mb.OptimalPolicy(prior, horizon))
+    plan = policy.plan(prior, horizon)
+    if isinstance(plan.decision, ByTest):
+        return partial(naive.ab_test_choice, plays=plan.decision.plays, alpha=plan.decision.alpha)
     return {
         "uniform": naive.uniform_choice,
         "eps_n-greedy": partial(naive.epsilon_greedy_choice, c=1.0, d=1.0),
@@ -64,7 +73,8 @@ def assert_same_play(text, prior, horizon=40, episodes=40, seed=3, start=None):
     policy = mb.policy(text, start=start)
     regret, parameters, gaps = simulated_regret(policy, prior, horizon, episodes, seed)
     plan = policy.plan(prior, horizon)
-    choice = naive_choice(policy, prior, horizon)
+    fine = Precision.of(prior, horizon).kind(plan.counts) is np.float64
+    choice = naive_choice(policy, prior, horizon, fine=fine)
     same = 0
     for episode in range(episodes):
         moves = naive.play_episode(
@@ -76,6 +86,7 @@ def assert_same_play(text, prior, horizon=40, episodes=40, seed=3, start=None):
             horizon,
             seed,
             episode,
+            fine=fine,
         )
         expected = np.cumsum(gaps[episode][moves])
         same += np.allclose(regret[:, episode], expected, atol=1e-9)
@@ -93,7 +104,16 @@ def slow_if(condition):
     return [pytest.mark.slow] if condition else []
 
 
-EXTRA = ["ucb2:alpha=0.3", "thompson:a=0.5,b=0.5", "kl-ucb:c=3", "r + 3/(n + 2)", "h*r + K*s + t/n"]
+EXTRA = [
+    "split-then-winner:share=0.6",
+    "ab-test:alpha=0.4,least=2.5",
+    "gittins:discount=0.9",
+    "ucb2:alpha=0.3",
+    "thompson:a=0.5,b=0.5",
+    "kl-ucb:c=3",
+    "r + 3/(n + 2)",
+    "h*r + K*s + t/n",
+]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +138,15 @@ def test_every_policy_plays_like_the_twin(text, name):
     "text",
     [
         pytest.param(text, marks=slow_if(text in LONG))
-        for text in ("ucb1", "ucb1-tuned", "ucb-v", "ucb1-normal", "ucb2", "moss")
+        for text in (
+            "ucb1",
+            "ucb1-tuned",
+            "ucb-v",
+            "ucb1-normal",
+            "ucb2",
+            "moss",
+            "ab-test:alpha=0.4,least=2.5",
+        )
     ],
 )
 def test_real_rewards_play_like_the_twin(text, name):
@@ -137,6 +165,17 @@ def test_gaussian_thompson_plays_like_the_twin():
     assert_same_play("thompson:sigma=0.7", PRIORS["three-gaussian"])
 
 
+@pytest.mark.parametrize("text", ["gittins", "gittins:discount=0.95"])
+def test_gittins_plays_gaussian_arms_like_the_twin(text):
+    for name in ("gaussian", "three-gaussian"):
+        assert_same_play(text, PRIORS[name])
+
+
+@pytest.mark.parametrize("name", ["three-bernoulli", "gaussian"])
+def test_gittins_plays_long_horizons_like_the_twin(name):
+    assert_same_play("gittins", PRIORS[name], horizon=250, episodes=5)
+
+
 @pytest.mark.parametrize("text", ["ucb1", "ucb1-tuned", "r + 3/(n + 2)", "kl-ucb", "r - s/n + 1/t"])
 @pytest.mark.parametrize("name", ["bernoulli", THREE])
 @pytest.mark.parametrize("start", ["prior-counts", "prior-counts:plays=4,sum=3,squares=2.9"])
@@ -148,6 +187,46 @@ def test_prior_counts_on_real_rewards():
     assert_same_play(
         "ucb-v", PRIORS["three-gaussian"], start="prior-counts:plays=2,sum=4,squares=9"
     )
+
+
+# Where float32 would lose: arms that are well known or hardly at all, rare rewards, large means.
+PRECISE = {
+    "known": mb.Bernoulli(alpha=[2000, 1, 7], beta=[1000, 1, 1e-4]),
+    "rare": mb.Bernoulli(alpha=3, beta=[1e5, 2e5]),
+    "far-gaussian": mb.Gaussian(mean=50.0, spread=0.1, noise=0.1),
+    "far-truncated": mb.TruncatedGaussian(arms=3, low=1000.0, high=1001.0),
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "start"),
+    [
+        ("ucb1-tuned", "known", "prior-counts"),
+        ("kl-ucb+", "known", "prior-counts"),
+        ("r + 1/(n + 1/2)", "rare", "prior-counts"),
+        ("eps_n-greedy", "rare", None),
+        ("ucb2:alpha=0.3", "rare", None),
+        ("gittins", "rare", None),
+        ("optimal", "rare", None),
+        ("thompson", "rare", None),
+        ("ucb-v", "far-gaussian", None),
+        ("thompson:sigma=0.7", "far-gaussian", None),
+        ("ucb2:alpha=0.3", "far-truncated", None),
+        ("ucb1", "far-truncated", None),
+    ],
+)
+def test_lanes_of_float64_play_like_the_twin(text, name, start):
+    prior = PRECISE[name]
+    plan = mb.policy(text, start=start).plan(prior, 120)
+    assert Precision.of(prior, 120).kind(plan.counts) is np.float64
+    assert_same_play(text, prior, horizon=120, episodes=30, start=start)
+
+
+def test_ordinary_tasks_play_in_float32():
+    for prior in PRIORS.values():
+        for start in ("each-once", "prior-counts"):
+            counts = None if start == "each-once" else prior.counts()
+            assert Precision.of(prior, 10_000).kind(counts) is np.float32
 
 
 SEVERAL = ["ucb1", "ucb1-tuned", "r + 3/(n + 2)", "thompson", "eps_n-greedy", "ucb2", "greedy"]

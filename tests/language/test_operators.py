@@ -56,7 +56,7 @@ def test_every_operator_has_a_form_for_every_target_or_says_why_not(name):
     for language in LANGUAGES:
         words = operator.rewritten or operator.refused.get(language, "")
         assert operator.form(language) is not None or " " in words, (name, language)
-    assert set(operator.forms) <= {*LANGUAGES, "safe python"}
+    assert set(operator.forms) <= {*LANGUAGES, "safe python", "safe sql"}
     # What may raise in Python has a form that does not.
     if operator.raises(*[(-math.inf, math.inf)] * (operator.arity or 20)):
         assert "safe python" in operator.forms
@@ -73,6 +73,7 @@ def test_the_machine_has_no_other_numbers():
 
 LANES = {
     "n": np.array([1.0, 2.0, 7.0, 400.0]),
+    "w": np.array([0.0, 1.0, 0.0, 30.0]),
     "r": np.array([0.0, 0.25, 0.5, 1.0]),
     "s": np.array([0.5, 0.25, 0.125, 0.0]),
 }

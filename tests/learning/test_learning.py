@@ -38,7 +38,7 @@ def test_two_numbers_beat_the_papers_formula():
             {"protocol": "paper", "generations": 3},
             marks=pytest.mark.slow,
         ),
-        ("ucb1", mb.Gaussian(arms=3), {"generations": 4}),
+        ("ucb1", mb.Gaussian(arms=3), {"generations": 4, "floor_effort": 0.02}),
         ("ucb1", TWO, {"objective": "wins", "reference": "ucb1-tuned", "generations": 3}),
     ],
 )
@@ -63,9 +63,9 @@ def test_the_papers_protocol():
     # The same problems with the same luck: the same candidate has the same value.
     space = make_space("ucb1", TWO, paper=True)
     task = read_task(TWO, 30, threads=1)
-    judge = judges.Judge(task, "simulated", seed=8, training=judges.Training())
+    judge = judges.Judge(task, "simulated", seed=8, training=(100, 100))
     candidate = space.policy(np.array([-0.77]))
-    assert judge.judge([candidate], 0).values == judge.judge([candidate], 7).values
+    assert judge.judge([candidate], 0)[0] == judge.judge([candidate], 7)[0]
 
 
 def test_the_reported_regret_is_measured_on_fresh_problems():
@@ -158,3 +158,27 @@ def test_long_horizons_are_learned_in_stages():
     assert {record["horizon"] for record in found.trace} == {40, 400}
     assert found.evaluation.mean_regret < mb.evaluate("ucb1-tuned", TWO, 400)[0].mean_regret
     assert found.comparison.floor.regret < found.evaluation.mean_regret
+
+
+def test_a_table_is_split_into_a_part_to_learn_on_and_a_part_to_report_on():
+    means = TWO.draw(np.random.default_rng(3), 41)[..., 0]
+    table = mb.Table(means)
+    part = table.split()
+    assert (len(part.means), len(part.held_out.means)) == (21, 20)
+    both = np.concatenate([part.means, part.held_out.means])
+    assert sorted(map(tuple, both)) == sorted(map(tuple, means))
+    assert part.split() is part
+    assert mb.Table(means[:19]).split().held_out is None
+    said = []
+    learned = mb.learn("r + a/n", table, 20, generations=2, announce=said.append, start="each-once")
+    assert any("learned on 21 problems of the table, measured on the other 20" in x for x in said)
+    again = mb.evaluate(learned.policy, part.held_out, 20, method="exact")[0]
+    assert learned.evaluation.mean_regret == pytest.approx(again.mean_regret)
+
+
+@pytest.mark.parametrize("objective", ["worst", "quantile:q=0.9"])
+def test_objectives_over_problems_keep_to_the_effort(objective):
+    learned = mb.learn("ucb1", TWO, 5, objective=objective, effort=0.001, measured=False)
+    # Each candidate is judged on a thousand problems, which takes about a millisecond.
+    assert learned.stopped == "generations"
+    assert len(learned.trace) < 100

@@ -112,7 +112,7 @@ def test_stopped_before_anything_was_learned(tmp_path, monkeypatch):
 
 
 def test_a_learned_policy_is_saved_but_nothing_overwritten(tmp_path):
-    found = mb.learn("ucb1", mb.Gaussian(arms=3), 10, generations=1)
+    found = mb.learn("ucb1", mb.TruncatedGaussian(arms=3), 10, generations=1)
     path = tmp_path / "policy.json"
     found.save(path)
     assert found.floor is None

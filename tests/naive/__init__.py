@@ -5,6 +5,7 @@ numbers are the same functions of (seed, episode, arm, pull), so that play can b
 move.
 """
 
+from tests.naive.bounds import best_share, charge_bound, lagrangian_bound
 from tests.naive.episodes import play_episode, quantile
 from tests.naive.exact import (
     best_of,
@@ -21,12 +22,16 @@ from tests.naive.exact import (
     uniform_shares,
 )
 from tests.naive.formulas import all_formulas, choices, ranks, sampled_values, ucb1_tuned_pulls
-from tests.naive.gittins import gittins_index
+from tests.naive.gittins import gaussian_bonus, gittins_index
+from tests.naive.lanes import play_lanes
 from tests.naive.language import value
 from tests.naive.learning import eda, expected_gap_regret
 from tests.naive.policies import (
+    TIE,
+    ab_test_choice,
     decision_choice,
     epsilon_greedy_choice,
+    gaussian_gittins_choice,
     gittins_choice,
     index_choice,
     optimal_choice,

@@ -6,7 +6,15 @@ import numpy as np
 from scipy import special
 
 from tests.naive.policies import Play
-from tests.naive.randomness import MASK32, WEYL, draw_bits, episode_word, unit
+from tests.naive.randomness import (
+    FINE,
+    MASK32,
+    WEYL,
+    draw_bits,
+    episode_word,
+    fine_unit,
+    unit,
+)
 
 
 def quantile(family: str, u: float, parameters: np.ndarray) -> float:
@@ -23,8 +31,10 @@ def quantile(family: str, u: float, parameters: np.ndarray) -> float:
     return float(mean + deviation * special.ndtri(under + u * inside))
 
 
-def play_episode(choose, each_once, counts, family, parameters, horizon, seed, episode):
-    """The arms played in an episode, in order."""
+def play_episode(
+    choose, each_once, counts, family, parameters, horizon, seed, episode, *, fine=False
+):
+    """The arms played in an episode, in order; `fine` is for what the simulator plays in float64."""
     arms = len(parameters)
     play = Play(arms, horizon, episode_word(seed, episode, 0), counts)
     words = [episode_word(seed, episode, 1 + arm) for arm in range(arms)]
@@ -32,7 +42,9 @@ def play_episode(choose, each_once, counts, family, parameters, horizon, seed, e
     for step in range(horizon):
         arm = step if each_once and step < arms else choose(play)
         word = (words[arm] + len(play.rewards[arm]) * WEYL) & MASK32
-        reward = quantile(family, unit(draw_bits(word, play.key)), parameters[arm])
+        bits = draw_bits(word, play.key)
+        u = fine_unit(bits, draw_bits(word ^ FINE, play.key)) if fine else unit(bits)
+        reward = quantile(family, u, parameters[arm])
         play.receive(arm, reward)
         moves.append(arm)
     return moves

@@ -52,6 +52,10 @@ class Play:
         variance = (squares + self.squares[arm]) / n - r * r
         return n, r, math.sqrt(max(variance, 0.0))
 
+    def waits(self, arm: int) -> int:
+        """Plays whose reward is still to come, if they count (see naive/feedback.py)."""
+        return 0
+
     def best(self, values: list[float], attempt: int | None = None, tie: float = TIE) -> int:
         """The position of the largest value, ties at random."""
         top = max(values)
@@ -163,12 +167,56 @@ def thompson_gaussian_choice(play: Play, sigma: float) -> int:
     return draws.index(max(draws))
 
 
-def gittins_choice(play: Play, tables: dict, means: list) -> int:
-    """The index of each arm from the table of its mean's distribution."""
+def ab_test_choice(play: Play, plays: int, alpha: float | None = None) -> int:
+    """An A/B test literally: an equal split until it ends, then the winner for good."""
+    if "winner" in play.memory:
+        return play.memory["winner"]
+    had = [len(rewards) for rewards in play.rewards]
+    if min(had) >= plays:
+        means = [sum(rewards) / len(rewards) for rewards in play.rewards]
+        leader = play.best(means, tie=1e-9)
+        ended = True
+        for arm in range(play.arms):
+            if alpha is not None and arm != leader:
+                error = math.sqrt(
+                    sum(np.var(play.rewards[k], ddof=1) / had[k] for k in (arm, leader))
+                )
+                z = special.ndtri(1 - alpha / 2)
+                ended = ended and means[leader] - means[arm] > z * error
+        if ended:
+            play.memory["winner"] = leader
+            return leader
+    return play.best([-play.statistics(arm)[0] for arm in range(play.arms)], tie=1e-9)
+
+
+def gittins_choice(play: Play, tables: dict, means: list, levels: tuple[int, ...]) -> int:
+    """The index of each arm from the table of its mean's distribution.
+
+    Plays that wait count as if they had paid the posterior mean; the table is interpolated then.
+    """
     values = []
     for arm, rewards in enumerate(play.rewards):
-        entry = math.comb(play.step + 2, 3) + math.comb(len(rewards) + 1, 2) + round(sum(rewards))
-        values.append(tables[means[arm]][entry])
+        (a, b), waiting = means[arm], play.waits(arm)
+        plays = len(rewards) + waiting
+        total = sum(rewards) + waiting * (a + sum(rewards)) / (a + b + len(rewards))
+        before = sum(
+            math.comb(level + 1, 2) for level in levels if level < plays + play.horizon - play.step
+        )
+        row = tables[means[arm]][before + math.comb(plays + 1, 2) :][: plays + 1]
+        values.append(float(np.interp(total, range(plays + 1), row)))
+    return play.best(values, tie=1e-9)
+
+
+def gaussian_gittins_choice(play: Play, prior, bonus, levels: tuple[int, ...]) -> int:
+    """The posterior mean of the rewards that have come, and the bonus of all plays, of each arm."""
+    values = []
+    for arm, rewards in enumerate(play.rewards):
+        plays = len(rewards) + play.waits(arm)
+        most = plays + play.horizon - play.step
+        entry = sum(level for level in levels if level < most) + plays
+        weight = 1.0 / prior.spread**2
+        total = prior.mean * weight + play.totals[arm] / prior.noise**2
+        values.append(total / (weight + len(rewards) / prior.noise**2) + bonus[entry])
     return play.best(values, tie=1e-9)
 
 

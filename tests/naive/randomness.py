@@ -5,6 +5,7 @@ from __future__ import annotations
 MASK32 = 0xFFFFFFFF
 MASK64 = 0xFFFFFFFFFFFFFFFF
 WEYL = 0x9E3779B9
+FINE = 0xA54FF53A
 
 
 def mix64(x: int) -> int:
@@ -34,6 +35,11 @@ def noise_bits(key: int, step: int, stream: int) -> int:
 
 def unit(bits: int) -> float:
     return ((bits >> 9) + 0.5) / 2**23
+
+
+def fine_unit(bits: int, more: int) -> float:
+    """Of float64 lanes: 52 bits, of which `more` has the lower ones."""
+    return ((bits << 20) + (more >> 12) + 0.5) / 2**52
 
 
 def below(bits: int, limit: int) -> int:

@@ -55,7 +55,7 @@ def test_a_kill_loses_nothing_that_was_acknowledged(tmp_path):
     lines = [json.loads(line) for line in journal.read_text("utf-8").splitlines()]
     rewards = [line for line in lines[1:] if line[0] == "update"]
     assert len(rewards) == player.plays
-    assert all(reward == (arm == 1) for _, arm, reward in rewards)
+    assert all(reward == (arm == 1) for _, arm, reward, _ in rewards)
     assert [item.name for item in tmp_path.iterdir()] == ["plays.jsonl"]
 
 
@@ -283,3 +283,118 @@ def test_a_journal_that_cannot_be_made_short_is_opened_all_the_same(tmp_path, mo
     assert player.selections == 10_001
     player.close()
     assert [item.name for item in tmp_path.iterdir()] == ["plays.jsonl"]
+
+
+def test_a_journal_that_is_moved_or_deleted_counts_no_more(tmp_path):
+    path, moved = tmp_path / "plays.jsonl", tmp_path / "moved.jsonl"
+    player = mb.policy("ucb1").player(2, seed=1, journal=path)
+    player.update(0, 1)
+    path.rename(moved)
+    for call in (partial(player.update, 0, 1), player.select, player.compact):
+        with pytest.raises(mb.InputError, match="renamed, replaced or deleted"):
+            call()
+    # Another player begins where it was, and is left alone.
+    other = mb.policy("ucb1").player(2, seed=2, journal=path)
+    for _ in range(12):
+        other.update(1, 0)
+    with pytest.raises(mb.InputError, match="renamed"):
+        player.compact()
+    assert player.plays == 1
+    player.close()
+    other.close()
+    assert mb.load_player(path).plays == 12
+    assert mb.load_player(moved).plays == 1
+    gone = mb.policy("ucb1").player(2, journal=tmp_path / "gone.jsonl")
+    (tmp_path / "gone.jsonl").unlink()
+    with pytest.raises(mb.InputError, match="deleted"):
+        gone.update(0, 1)
+    assert gone.plays == 0
+    gone.close()
+    # What is put back can be gone on with.
+    player = mb.load_player(moved)
+    moved.rename(path.with_name("there.jsonl"))
+    with pytest.raises(mb.InputError, match="renamed"):
+        player.update(0, 1)
+    path.with_name("there.jsonl").rename(moved)
+    player.update(1, 1)
+    player.close()
+    assert mb.load_player(moved).plays == 2
+
+
+def _states(folder):
+    """A journal and a saved player that have seen a little of everything."""
+    path = folder / "plays.jsonl"
+    player = mb.policy("ucb2").player(["a", "b"], seed=3, journal=path)
+    for reward in (0, 1, 1, 0, 1):
+        player.update(player.select(), reward)
+    player.select(3)
+    player.add("c")
+    player.cancel("a" if {v.arm: v.open for v in player.indices()}["a"] else "b")
+    player.save(folder / "player.json")
+    player.close()
+    return path, folder / "player.json"
+
+
+@pytest.mark.parametrize("kind", [0, 1])
+@pytest.mark.parametrize(
+    "step", [pytest.param(23, id="some"), pytest.param(1, id="all", marks=pytest.mark.slow)]
+)
+def test_every_flipped_bit_is_noticed(tmp_path, kind, step):
+    path = _states(tmp_path)[kind]
+    content = path.read_bytes()
+    mb.load_player(path).close()
+    kept = path.read_bytes()
+    assert kept == content
+    for bit in range(0, 8 * len(content), step):
+        changed = bytearray(content)
+        changed[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(changed)
+        with pytest.raises(mb.InputError):
+            mb.load_player(path).close()
+
+
+def test_lines_that_are_lost_or_swapped_are_noticed(tmp_path):
+    path, _ = _states(tmp_path)
+    first, *others = path.read_bytes().splitlines(keepends=True)
+    for changed in (others[1:], [*others[:1], *others], [others[1], others[0], *others[2:]]):
+        path.write_bytes(b"".join([first, *changed]))
+        with pytest.raises(mb.InputError, match=r"line \d is damaged"):
+            mb.load_player(path)
+
+
+KILLED = """
+import sys
+import metabandit as mb
+folder = sys.argv[1]
+player = mb.policy("ucb1-tuned").player(arms=3, seed=5, journal=folder + "/plays.jsonl")
+print("begin", player.plays, flush=True)
+for number in range(100000):
+    player.update(player.select(), 1)
+    print(player.plays, flush=True)
+    if number % 3 == 0:
+        player.compact()
+    if number % 3 == 1:
+        player.save(folder + "/player.json")
+"""
+
+
+@pytest.mark.parametrize("kills", [3, pytest.param(200, marks=pytest.mark.slow)])
+def test_kills_while_compacting_and_saving_lose_nothing_and_leave_nothing(tmp_path, kills):
+    rng = random.Random(1)
+    acknowledged = 0
+    for _ in range(kills):
+        command = [sys.executable, "-c", KILLED, str(tmp_path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            begin = int(process.stdout.readline().split()[1])
+            assert acknowledged <= begin <= acknowledged + 1
+            for _ in range(rng.randrange(2, 20)):
+                acknowledged = int(process.stdout.readline())
+            process.send_signal(signal.SIGKILL)
+            whole = process.stdout.read().split("\n")[:-1]
+            acknowledged = int(whole[-1]) if whole else acknowledged
+        assert {item.name for item in tmp_path.iterdir()} <= {"plays.jsonl", "player.json"}
+    player = mb.load_player(tmp_path / "plays.jsonl")
+    assert acknowledged <= player.plays <= acknowledged + 1
+    assert mb.load_player(tmp_path / "player.json").plays <= player.plays
+    player.close()

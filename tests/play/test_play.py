@@ -200,3 +200,17 @@ def test_a_learned_policy_knows_what_it_is_for(tmp_path):
     assert mb.load_player(saved).select() == "b"
     (tmp_path / "optimal.npz").unlink()
     assert mb.load_player(saved).select() == "b"
+
+
+def test_nested_squares_take_no_longer_than_they_are_deep():
+    deep = "(" * 45 + "r" + "/2)^2" * 45
+    player = mb.policy(deep).player(2)
+    for arm, reward in ((0, 1.0), (1, 0.0)):
+        player.update(arm, reward)
+    assert player.select() in (0, 1)
+    shallow = mb.policy("((r - 2)^2)^2 + n^2").player(2)
+    shallow.update(0, 1.0)
+    shallow.update(1, 0.0)
+    assert [view.index for view in shallow.indices()] == [2.0, 17.0]
+    for language in ("python", "javascript", "c", "sql", "latex"):
+        assert len(mb.export(deep, language)) < 20_000

@@ -96,7 +96,11 @@ def change(content, keys, value):
         (["policy", "weights", "v9"], 1.0, "no feature 'v9'"),
         (["policy", "degree"], 12, "degree"),
         (["policy", "start", "plays"], -2.0, "greater than 0"),
-        (["policy", "start", "sum"], None, "needs plays, sum"),
+        (["policy", "start", "sum"], None, "takes plays and sum together"),
+        (["policy", "start", "squares"], None, "needs plays, sum and squares"),
+        (["policy", "start", "kind"], "late", "unknown start 'late'"),
+        (["policy", "start", "kind"], "each-once", "has no parameters"),
+        (["policy", "start", "reward_sum"], 1.0, "no such field"),
         (["policy", "surprise"], 1, "surprise"),
         (["learned", "horizon"], "long", "horizon"),
         (["learned", "horizon"], -5, "horizon must be at least 1"),
@@ -149,7 +153,7 @@ def test_parameters_are_those_of_the_expression(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "prior", [mb.Bernoulli(arms=5), mb.Gaussian(arms=2), mb.BetaRewards(arms=2)]
+    "prior", [mb.TruncatedGaussian(arms=2), mb.Table([[0.1, 0.2, 0.3]]), mb.BetaRewards(arms=2)]
 )
 def test_policies_without_a_floor_are_read_back(tmp_path, prior):
     path = tmp_path / "policy.json"

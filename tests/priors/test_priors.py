@@ -185,7 +185,7 @@ def same(one, other):
         mb.TruncatedGaussian(arms=3, regret="parent", mean_high=2 / 3),
         WIDE,
         mb.Gaussian(arms=2, mean=-math.pi * 1e-9, spread=1e-9, noise=0.1),
-        mb.BetaRewards(arms=2, alpha=[1, 1 / 7], beta=2, concentration=1e6 + 1),
+        mb.BetaRewards(arms=2, alpha=[1, 1 / 7], beta=2, concentration=1e6 - 1),
     ],
 )
 def test_text_reads_back_as_the_same_prior(prior):

@@ -25,11 +25,11 @@ from metabandit.report.content import (
     percent,
     significant,
 )
-from metabandit.report.drawing import COLOURS, INK, Line, check_picture, curves, dots, svg
+from metabandit.report.drawing import COLOURS, INK, check_picture, curves, dots, svg
 from metabandit.report.maps import indices
 from metabandit.report.writing import as_markdown, latex, markdown
-from metabandit.studies.maes2012 import PARTS, SCALES, paper
-from metabandit.studies.maes2012.findings import Findings, judge
+from metabandit.studies.maes2012 import PARTS, SCALES, findings, paper
+from metabandit.studies.maes2012.findings import judge
 from metabandit.studies.maes2012.plan import steps, studied_policies
 from metabandit.studies.maes2012.records import Records
 from metabandit.studies.maes2012.report import reproduction_report
@@ -81,7 +81,7 @@ def studied(name):
 )
 def test_verdicts(name, family, horizon, factor, half, verdict):
     item = studied(name)
-    theirs = item.paper.regret[family, horizon]
+    theirs = item.paper[family, horizon]
     found, note = judge(item, family, horizon, factor * theirs, half, 10_000)
     assert found == verdict
     assert bool(note) == (verdict in ("known", "open"))
@@ -112,11 +112,11 @@ def test_every_cell_of_the_tables_is_there(reproduction):
             shown = [
                 cells
                 for cells in overview.rows
-                if cells[0].text.partition(",")[0] == row.policy and cells[1].text == training
+                if cells[0].text.partition(",")[0] == row.label and cells[1].text == training
             ]
             assert shown, row
             for column, horizon in enumerate(paper.HORIZONS, 2):
-                wanted = f"({row.regret[family, horizon]:g})"
+                wanted = f"({row.paper[family, horizon]:g})"
                 assert any(wanted in cells[column].text for cells in shown), (row, horizon)
     wins = tables["table2-wins"]
     for (policy, horizon), share in paper.table2().items():
@@ -132,10 +132,12 @@ def test_figures_of_the_report_are_those_of_the_records(reproduction):
     values = {row[0].text + row[-1].text: row[2].value for row in table.rows}
     found = records.result("test/printed/ucb1-tuned/bernoulli/100")
     assert values["UCB1-Tuned"] == found["regret"]
-    findings = Findings(records)
     item = studied("ours/power-1/100")
     above = records.result("exact/ours/power-1/100/100")["regret"]
-    assert findings.above_floor(item, 100) == above / records.result("floor/free/100")["regret"] - 1
+    assert (
+        findings.above_floor(records, item, 100)
+        == above / records.result("floor/free/100")["regret"] - 1
+    )
 
 
 def test_the_docs_say_what_the_records_say(reproduction):
@@ -317,7 +319,7 @@ def test_the_page_stands_alone(page, reproduction):
 def test_what_is_written_is_escaped(tmp_path):
     nasty = "<script>alert(1)</script>"
     table = ReportTable("t", nasty, (nasty,), ((Cell(nasty, nasty, note='"' + nasty),),))
-    lines = [Line(nasty + "$x_{$", [1, 2], [1, 2]), Line("_hidden", [1, 2], [2, 3])]
+    lines = [(nasty + "$x_{$", [1, 2], [1, 2], None), ("_hidden", [1, 2], [2, 3], None)]
     figure = Figure("f", nasty, nasty, partial(curves, lines, x=nasty, y=nasty, title=nasty))
     section = Section("s", nasty, (nasty,), (table,), (figure,))
     report = Report(nasty, (nasty,), ((nasty, nasty),), (section,))

@@ -48,10 +48,10 @@ def runner(tmp_path):
 def test_the_tables_are_the_papers():
     table = paper.table1()
     assert len(table) == 35
-    assert [row.category for row in table].count("untuned") == 8
-    row = next(row for row in table if row.policy == "Power-2" and row.training == 1000)
-    assert row.regret["bernoulli", 1000] == 3.95
-    assert row.regret["gaussian", 10] == 1.12
+    assert [row.group for row in table].count("untuned") == 8
+    row = next(row for row in table if row.label == "Power-2" and row.training == 1000)
+    assert row.paper["bernoulli", 1000] == 3.95
+    assert row.paper["gaussian", 10] == 1.12
     assert paper.table2()["Formula-1", 10] == 61.7
     assert len(paper.table2()) == 27
 
@@ -64,7 +64,7 @@ def test_what_the_table_prints_can_be_played():
     printed = {row.text for row in paper.table1()}
     for text, family, horizon in paper.NOTES:
         assert text in printed
-        assert (family, horizon) in paper.table1()[0].regret
+        assert (family, horizon) in paper.table1()[0].paper
 
 
 def test_no_c_of_kl_ucb_has_what_the_table_says():
@@ -79,7 +79,7 @@ def test_rows_of_the_table_are_not_all_of_one_sample():
     """As the notes have it: where the table prints a policy twice, and how far KL-UCB's rows are away."""
     alike = ["ucb2:alpha=0.001", "ucb2:alpha=0.000749"]
     away = [alike[1], "kl-ucb:c=-1.21", "kl-ucb:c=-1.82", "kl-ucb:c=-1.84"]
-    table = {row.text: row.regret for row in paper.table1()}
+    table = {row.text: row.paper for row in paper.table1()}
     prior = mb.prior(paper.PRIORS["gaussian"], arms=2)
     for horizon in (10, 100):
         one, other = (table[text]["gaussian", horizon] for text in alike)

@@ -41,21 +41,16 @@ class LatePlayer:
         self._policy = policy
         self._settings = settings
         self._offered: tuple[ArmName, ...] = ()
-        self._rewarded: set[ArmName] = set()
-        # Offered arms that never had a reward, and how many of their pulls are open.
-        self._waiting: dict[ArmName, int] = {}
         self._early: list[tuple[ArmName, float]] = []
 
     def pull(self, arms: Iterable[ArmName]) -> ArmName:
-        """Return the arm to play, of those that are offered."""
+        """Return the arm to play, of those that are offered.
+
+        A pull is a question: only rewards count, which in a replayed log may never come.
+        """
         player = self.offer(arms)
-        if self._waiting and all(self._waiting.values()):
-            # In a replayed log these rewards never come: the arms must get another turn.
-            for arm in list(self._waiting):
-                self._cancel(arm)
         arm = player.select()
-        if arm in self._waiting:
-            self._waiting[arm] += 1
+        player.cancel(arm)
         return arm
 
     def offer(self, arms: Iterable[ArmName]) -> Player:
@@ -78,11 +73,7 @@ class LatePlayer:
             for arm in active:
                 if arm not in wanted:
                     self.player.retire(arm)
-                    self._cancel(arm)
             self._offered = offered
-            self._waiting = {
-                arm: self._waiting.get(arm, 0) for arm in wanted if arm not in self._rewarded
-            }
         return self.player
 
     def check(self, reward: float) -> None:
@@ -97,32 +88,18 @@ class LatePlayer:
             return
         self.player.rewards.check(reward)
         # An arm that was never offered is known by its rewards from now on, and not selected.
-        new = arm not in self._rewarded and arm not in self.player
+        new = arm not in self.player
         if new:
             self.player.add(arm)
         self.player.update(arm, reward)
         if new:
             self.player.retire(arm)
-        self._note([arm])
 
     def update_many(
         self, arms: Iterable[ArmName], results: Iterable[tuple[ArmName, float]]
     ) -> None:
         """Offer the arms, and count rewards of theirs: all of them, or none if one is refused."""
-        results = list(results)
         self.offer(arms).update_many(results)
-        self._note(arm for arm, _ in results)
-
-    def _note(self, arms: Iterable[ArmName]) -> None:
-        for arm in arms:
-            self._rewarded.add(arm)
-            self._waiting.pop(arm, None)
-
-    def _cancel(self, arm: ArmName) -> None:
-        assert self.player is not None
-        for _ in range(self._waiting.get(arm, 0)):
-            self.player.cancel(arm)
-        self._waiting[arm] = 0
 
     def __getstate__(self) -> dict[str, Any]:
         # A player holds a lock and compiled code; what it needs to go on is plain data.

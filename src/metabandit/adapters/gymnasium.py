@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..engine.precision import Precision
 from ..engine.rewards import EpisodeRewards
 from ..errors import InputError
 from ..policies import Policy
@@ -75,6 +76,7 @@ class BanditEnv(gymnasium.Env):
         )
         self._unplayed = max(low, 0.0) if high >= 0.0 else low
         self._rewards: EpisodeRewards | None = None
+        self._kind = Precision.of(self.prior, self.horizon).kind()
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -82,7 +84,7 @@ class BanditEnv(gymnasium.Env):
         super().reset(seed=seed)
         parameters = np.asarray(self.prior.draw(self.np_random, 1), dtype=np.float64)
         seed = int(self.np_random.integers(2**63))
-        self._rewards = EpisodeRewards(self.prior.family, parameters[0], seed)
+        self._rewards = EpisodeRewards(self.prior.family, parameters[0], seed, kind=self._kind)
         self._means = np.asarray(self.prior.regret_means(parameters)[0], dtype=np.float64)
         self._plays = np.zeros(self.prior.arms)
         self._sums = np.zeros(self.prior.arms)

@@ -6,9 +6,10 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from inspect import signature
+from types import SimpleNamespace
 from typing import Any
 
-from ..engine import Comparison, Contestant, Episode, evaluate_external
+from ..engine import Comparison, Episode, evaluate_external
 from ..errors import InputError
 from ..play import ArmName
 from ..policies import Policy
@@ -110,24 +111,11 @@ class RiverPolicy(bandit.base.Policy):
         return {"check_tags"}
 
 
-class _Contestant:
-    """A river policy, for `evaluate_external`."""
-
-    def __init__(self, policy: Any, arms: int) -> None:
-        self.policy = policy
-        self.arms = list(range(arms))
-
-    def select(self) -> Any:
-        return self.policy.pull(self.arms)
-
-    def update(self, arm: int, reward: float) -> None:
-        self.policy.update(arm, reward)
-
-
-def _make(policy: Any, episode: Episode) -> Contestant:
+def _make(policy: Any, episode: Episode) -> Any:
     """Clone a river policy for an episode."""
-    seeded = {"seed": episode.seed} if hasattr(policy, "seed") else None
-    return _Contestant(policy.clone(seeded), episode.arms)
+    made = policy.clone({"seed": episode.seed} if hasattr(policy, "seed") else None)
+    select = partial(made.pull, list(range(episode.arms)))
+    return SimpleNamespace(select=select, update=made.update)
 
 
 def _name(given: Any) -> str:

@@ -5,26 +5,32 @@ All budgets are numbers of plays, never seconds: one seed, one result, on any ma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from ..bayes.bounds import has_bound
 from ..bayes.optimum import has_optimum
 from ..engine import Comparison, costs, exact, simulated
+from ..engine.floor import solving_seconds
+from ..engine.problems import draw_problems
 from ..engine.results import EXACT
-from ..engine.task import read_task, silent, stream
+from ..engine.task import Task, read_task, silent, stream
 from ..errors import InputError
+from ..feedback import Feedback
+from ..files import reserving
 from ..learning import Generation, learn
 from ..learning.judges import EXACTLY, judging_method
+from ..memory import check_time
 from ..policies import IndexPolicy, Policy, Start, policy
 from ..policies.file import Measured, PolicyFile, check_target
 from ..policies.start import default_start
 from ..priors import Bernoulli, Prior, Table
-from .classics import TOO_SLOW, playable
-from .comparing import Request, Tell, compare, compare_nearby, is_exact
-from .neighbours import Neighbour, has_neighbours
+from .comparing import TOO_SLOW, Tell, compare, compare_nearby, is_exact, playable, quiet
+from .neighbours import has_neighbours
 from .readable import find_readable
 from .result import CLASSIC, FORMULA, LEARNED, REFERENCE, Advice, Candidate, Gain, gain
 
@@ -41,12 +47,15 @@ _GENERATION, _GENERATIONS = 11, 15
 _LEAST_WORK, _SPEED, _PATIENCE = 1.2e5, 3e8, 90.0
 
 
+@reserving
 def advise(
     prior: Prior,
     horizon: int,
     *,
+    feedback: Feedback | Mapping[str, Any] | None = None,
     seed: int = 0,
     effort: float = 1.0,
+    floor_effort: float | None = None,
     threads: int | None = None,
     out: str | Path | None = None,
     force: bool = False,
@@ -61,10 +70,15 @@ def advise(
         What problems are like.
     horizon : int
         Plays per episode.
+    feedback : Feedback, optional
+        When rewards become known; immediately by default.
     seed : int
         One seed, one result, whatever the number of threads.
     effort : float
         2 lets searches and comparisons take twice as long, 0.5 half as long.
+    floor_effort : float, optional
+        How much is computed for the floor where it is a lower bound (see `lower_bound`); by default as
+        the effort, up to 1.
     threads : int, optional
         All cores by default.
     out : path, optional
@@ -85,32 +99,36 @@ def advise(
     >>> advice.recommended.role
     'formula'
     """
-    task = read_task(prior, horizon, seed=seed, effort=effort, threads=threads)
+    task = read_task(
+        prior, horizon, feedback=feedback, seed=seed, effort=effort, floor_effort=floor_effort,
+        threads=threads,
+    )  # fmt: skip
     target = None if out is None else check_target(out, force=force)
     if target is None and force:
         raise InputError("--force overwrites a policy file: give --out, or leave it out")
     task = replace(task, start=Start.read(default_start(prior)).resolve(prior))
     policy("r", start=task.start).check(prior, task.horizon)
-    request = Request(task, progress or (lambda share, doing: None), announce or silent)
-    simulated = not is_exact(prior, task.horizon)
-    classics, references, skipped = playable(prior, task.horizon, simulated=simulated)
-    _announce_compilation(request)
+    tell = progress or quiet
+    classics, references, skipped = playable(task)
+    _announce_time(task, announce or silent)
 
-    readable = find_readable(task, request.part("formula"))
+    formula, readable = find_readable(task, _between(tell, 0.0, 0.3))
+    learned = _learn(task, _between(tell, 0.3, 0.7))
     candidates = [
-        Candidate(FORMULA, readable.file.policy.policy(readable.formula), readable.file),
-        _learned(request),
+        Candidate(FORMULA, readable.policy.policy(formula), readable),
+        Candidate(LEARNED, learned.policy.policy(LEARNED_NAME), learned),
         *(Candidate(CLASSIC, item) for item in classics),
         *(Candidate(REFERENCE, item) for item in references),
     ]
     comparison, faults = compare(
-        [item.policy for item in candidates], Neighbour("", prior, task.horizon), request,
-        share=1.0, stream_number=7, floor=_quick_floor(prior, task.horizon),
-        tell=request.part("ranking"),
-    )  # fmt: skip
+        [item.policy for item in candidates],
+        task,
+        floor=_quick_floor(task),
+        tell=_between(tell, 0.7, 0.88),
+    )
     kept = [item for item in candidates if item.policy.name not in dict(faults)]
     kept = [_measured(item, comparison, place) for place, item in enumerate(kept)]
-    scenarios = compare_nearby(request, kept, comparison)
+    scenarios = compare_nearby(task, kept, comparison, tell=_between(tell, 0.88, 1.0))
     advice = Advice(
         candidates=tuple(kept),
         comparison=comparison,
@@ -120,7 +138,7 @@ def advise(
         seed=task.seed,
         effort=task.effort,
     )
-    advice = replace(advice, notes=tuple(_notes(advice, prior, request)))
+    advice = replace(advice, notes=tuple(_notes(advice, task)))
     if target is not None and advice.recommended.file is not None:
         try:
             advice.recommended.file.write(target)
@@ -131,14 +149,15 @@ def advise(
     return advice
 
 
-def _slow_note(slow: Policy, advice: Advice, request: Request) -> str:
+def _between(tell: Tell, low: float, high: float) -> Tell:
+    """Progress of one part, told as that of the whole."""
+    return lambda share, doing: tell(low + (high - low) * share, doing)
+
+
+def _slow_note(slow: Policy, advice: Advice, task: Task) -> str:
     """A classic that is too slow for the ranking, on fewer problems: is it better than the best there?"""
     chosen, rival = (advice.candidates[at].policy for at in (advice.choice, advice.classic))
-    where = Neighbour("", request.task.prior, request.task.horizon)
-    found, faults = compare(
-        [slow, rival, chosen] if chosen is not rival else [slow, rival], where, request,
-        share=1.0, stream_number=7, floor=False, tell=lambda share, doing: None,
-    )  # fmt: skip
+    found, faults = compare([slow, rival, *([] if chosen is rival else [chosen])], task)
     text = f"{slow.name} is slow, so it was played on {found.episodes:,} episodes only: "
     if faults:
         return f"{text}its index failed there."
@@ -154,36 +173,31 @@ def _versus(over: Gain) -> str:
     return f"{100.0 * abs(over.share):.0f} % {'less' if over.share > 0.0 else 'more'} regret than"
 
 
-def _start_note(advice: Advice, request: Request) -> Iterator[str]:
+def _start_note(advice: Advice, task: Task) -> Iterator[str]:
     """How much of the gain is due to the start: classics play each arm once, as they are defined."""
     chosen, rival = (advice.candidates[at].policy for at in (advice.choice, advice.classic))
-    if request.task.start.each_once or chosen is rival or not isinstance(rival, IndexPolicy):
+    if task.start.each_once or chosen is rival or not isinstance(rival, IndexPolicy):
         return
     begun = IndexPolicy(
         rival.tree,
         parameters=rival.parameters,
-        start=request.task.start,
+        start=task.start,
         name=f"{rival.name} from pseudo-observations",
     )
-    where = Neighbour("", request.task.prior, request.task.horizon)
-    found, faults = compare(
-        [chosen, rival, begun], where, request,
-        share=1.0, stream_number=7, floor=False, tell=lambda share, doing: None,
-    )  # fmt: skip
+    found, faults = compare([chosen, rival, begun], task)
+    text = f"{rival.name} plays each arm once first, as it is defined"
     if faults:
         yield (
-            f"{rival.name} plays each arm once first, as it is defined; {chosen.name} begins with the prior's "
-            f"pseudo-observations. {rival.name} cannot."
+            f"{text}; {chosen.name} begins with the prior's pseudo-observations. {rival.name} cannot."
         )
         return
     yield (
-        f"{rival.name} plays each arm once first, as it is defined. Begun with the prior's "
-        f"pseudo-observations, as {chosen.name} is, it would have a regret of "
-        f"{found[2].mean_regret:.4g}, and {chosen.name} has {_versus(gain(found, 0, 2))} that."
+        f"{text}. Begun with the prior's pseudo-observations, as {chosen.name} is, it would have a "
+        f"regret of {found[2].mean_regret:.4g}, and {chosen.name} has {_versus(gain(found, 0, 2))} that."
     )
 
 
-def _notes(advice: Advice, prior: Prior, request: Request) -> Iterator[str]:
+def _notes(advice: Advice, task: Task) -> Iterator[str]:
     """What else should be known."""
     for place, item in enumerate(advice.candidates):
         apart = advice.comparison.difference(advice.choice, place)
@@ -195,63 +209,72 @@ def _notes(advice: Advice, prior: Prior, request: Request) -> Iterator[str]:
             )
     for name, why in advice.skipped:
         if why.startswith(TOO_SLOW):
-            yield _slow_note(policy(name), advice, request)
-    yield from _start_note(advice, request)
-    if isinstance(prior, Table):
+            yield _slow_note(policy(name), advice, task)
+    yield from _start_note(advice, task)
+    if isinstance(task.prior, Table):
         yield (
-            f"The problems are the {len(prior.means)} rows of the table, for the searches and for the comparison: "
-            f"only the luck is fresh. With few rows, keep some in a file of their own and evaluate on them."
+            f"The problems are the {len(task.prior.means)} rows of the table, for the searches and for the "
+            f"comparison: only the luck is fresh. With few rows, keep some in a file of their own and "
+            f"evaluate on them."
         )
-    if not has_neighbours(prior):
+    if not has_neighbours(task.prior):
         yield (
-            f"Near priors are known for the priors of metabandit only, so for {prior} the horizon alone was "
-            f"varied."
+            f"Near priors are known for the priors of metabandit only, so for {task.prior} the horizon "
+            f"alone was varied."
         )
 
 
-def _quick_floor(prior: Prior, horizon: int) -> bool:
-    return has_optimum(prior) and costs.optimum_seconds(prior, horizon) <= _FLOOR_SECONDS
+def _quick_floor(task: Task) -> bool:
+    if not has_optimum(task.prior):
+        return has_bound(task.prior)
+    return solving_seconds(task.prior, task.horizon, task.feedback) <= _FLOOR_SECONDS
 
 
-def _announce_compilation(request: Request) -> None:
-    if is_exact(request.task.prior, request.task.horizon):
-        exact.announce_compilation(request.task.prior.arms, request.announce)
-    simulated.announce_compilation(request.announce)
-    size = (
-        request.task.horizon * request.task.prior.arms * costs.reward_slowness(request.task.prior)
+def _size(task: Task) -> float:
+    """What an episode takes, in plays times arms with simple rewards."""
+    return task.horizon * task.prior.arms * costs.reward_slowness(task.prior)
+
+
+def _announce_time(task: Task, announce: Callable[[str], None]) -> None:
+    """Say what a person has to wait for: code that is compiled once, and many plays."""
+    if is_exact(task):
+        exact.announce_compilation(task.prior.arms, announce, task.feedback)
+    simulated.announce_compilation(announce, task.prior, task.horizon, [task.prior.counts()])
+    seconds = _LEAST_WORK * _size(task) / _SPEED
+    check_time(
+        seconds,
+        f"advice for {task.horizon:,} plays of {task.prior.arms:,} arms",
+        "choose a shorter horizon",
     )
-    if (seconds := _LEAST_WORK * size / _SPEED) > _PATIENCE:
-        request.announce(
-            f"this number of plays takes longer: about {seconds / 60.0:.0f} minutes ..."
-        )
+    if seconds > _PATIENCE:
+        announce(f"this number of plays takes longer: about {seconds / 60.0:.0f} minutes ...")
 
 
-def _learned(request: Request) -> Candidate:
+def _learn(task: Task, tell: Tell) -> PolicyFile:
     """Power-1, learned with a small part of what `learn` spends."""
-    task, tell = request.task, request.part("learning")
-    work = task.horizon * task.prior.arms * costs.reward_slowness(task.prior)
-    effort = _EFFORT * request.task.effort
+    effort = _EFFORT * task.effort
     if judging_method(policy("r", start=task.start), task) == EXACTLY:
-        seconds = _LEARNING_CANDIDATES * costs.exact_seconds(task.prior, task.horizon)
-        effort = request.task.effort * min(1.0, _EXACT_LEARNING / seconds)
-    fitting = _LEARNING_WORK * effort / (_GENERATION * _GENERATIONS * work)
+        each = costs.exact_seconds(task.prior, task.horizon, feedback=task.feedback)
+        seconds = _LEARNING_CANDIDATES * each
+        effort = task.effort * min(1.0, _EXACT_LEARNING / seconds)
+    fitting = _LEARNING_WORK * effort / (_GENERATION * _GENERATIONS * _size(task))
 
     def told(generation: Generation) -> None:
         tell(generation.share, f"learning, generation {generation.number}")
 
-    learned = learn(
+    return learn(
         "power-1",
         task.prior,
         task.horizon,
-        start=request.task.start,
+        start=task.start,
+        feedback=task.feedback,
         seed=stream(task.seed, 8),
         effort=effort,
         episodes=int(min(3000, max(200, fitting))),
         threads=task.workers.threads,
         measured=False,
         progress=told,
-    )
-    return Candidate(LEARNED, learned.file.policy.policy(LEARNED_NAME), learned.file)
+    ).file
 
 
 def _measured(candidate: Candidate, comparison: Comparison, place: int) -> Candidate:
@@ -277,5 +300,5 @@ def _expected_best(prior: Prior, comparison: Comparison) -> float:
         return prior.expected_best()
     if type(prior) is Table:
         return float(prior.means.max(axis=1).mean())
-    problems = simulated.draw_problems(prior, comparison.seed, comparison.episodes)
+    problems = draw_problems(prior, comparison.seed, comparison.episodes)
     return float(np.max(prior.regret_means(problems), axis=1).mean())

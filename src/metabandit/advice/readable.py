@@ -8,7 +8,6 @@ is quick.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -19,14 +18,16 @@ from ..engine.task import Task, stream, versions
 from ..errors import InputError
 from ..language import length
 from ..learning.judges import EXACTLY, SIMULATED, Judge, judging_method
+from ..learning.measure import asked
 from ..policies import IndexPolicy
-from ..policies.file import Expression, Origin, PolicyFile, StartSpec, rewards_of
+from ..policies.file import Expression, Origin, PolicyFile, rewards_of
 from ..priors import Prior
 from ..priors.families import Array
 from ..settings import write_number
 
 _BONUS = (0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
 _FACTOR = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0, 1.5)
+_LEAST = (0.05, 0.1, 0.2, 0.4)
 # What all formulas together may take: plays times arms if simulated, seconds of a core if exact.
 _WORK = 1.2e9
 _SECONDS = 8.0
@@ -36,20 +37,12 @@ _LAST = 8
 _SAME = 1.003
 
 
-@dataclass(frozen=True)
-class Readable:
-    """The formula that was found, as text and as a policy file has it."""
-
-    formula: str
-    file: PolicyFile
-    candidates: int
-
-
 def shapes(scale: float, *, unit: bool) -> Iterator[str]:
     """All formulas that are tried; `scale` is the size of rewards, `unit` whether they lie in [0, 1]."""
-    bonus = [write_number(float(f"{scale * a:.3g}")) for a in _BONUS]
-    factor = [write_number(float(f"{scale * a:.3g}")) for a in _FACTOR]
-    least = [write_number(float(f"{scale * a:.3g}")) for a in (0.05, 0.1, 0.2, 0.4)]
+    bonus, factor, least = (
+        [write_number(float(f"{scale * a:.3g}")) for a in grid]
+        for grid in (_BONUS, _FACTOR, _LEAST)
+    )
     yield "r"
     for a in bonus:
         yield f"r + {a}/n"
@@ -88,8 +81,8 @@ def reward_scale(prior: Prior, seed: int) -> float:
     return float(power * min((1.0, 2.0, 5.0, 10.0), key=lambda step: abs(step - spread / power)))
 
 
-def find_readable(task: Task, progress: Callable[[float, str], None]) -> Readable:
-    """The best formula for a task, which begins as task.start says."""
+def find_readable(task: Task, progress: Callable[[float, str], None]) -> tuple[str, PolicyFile]:
+    """The best formula for a task, as text and as a policy file; it begins as task.start says."""
     prior, horizon = task.prior, task.horizon
     scale = reward_scale(prior, task.seed)
     policies = [
@@ -97,7 +90,7 @@ def find_readable(task: Task, progress: Callable[[float, str], None]) -> Readabl
         for text in shapes(scale, unit=prior.family.in_unit_interval)
     ]
     method = judging_method(policies[0], task)
-    seconds = costs.exact_seconds(prior, horizon) * len(policies)
+    seconds = costs.exact_seconds(prior, horizon, feedback=task.feedback) * len(policies)
     if method == EXACTLY and seconds > _SECONDS * task.effort:
         method = SIMULATED
     rounds = 1 if method != SIMULATED else int(np.ceil(np.log2(len(policies) / _LAST))) + 1
@@ -109,23 +102,19 @@ def find_readable(task: Task, progress: Callable[[float, str], None]) -> Readabl
         )
     alike = [i for i in left.tolist() if values[i] <= values[left[0]] * _SAME]
     best = policies[min(alike, key=lambda i: length(policies[i].tree))]
-    content = Expression(expression=best.name, parameters={}, start=StartSpec.of(task.start))
+    content = Expression(expression=best.name, parameters={}, start=task.start)
     origin = Origin(
-        space="readable formulas",
-        prior=str(prior),
-        arms=prior.arms,
-        horizon=horizon,
+        **asked(task),
         **rewards_of(prior),
-        objective=task.objective.name,
+        space="readable formulas",
         protocol="advise",
         optimizer="exhaustive" if method == EXACTLY else "halving",
-        seed=task.seed,
         stopped="finished",
         generations=rounds,
         evaluations=len(policies),
         versions=versions(),
     )
-    return Readable(best.name, PolicyFile(policy=content, learned=origin), len(policies))
+    return best.name, PolicyFile(policy=content, learned=origin)
 
 
 def _halve(
@@ -145,9 +134,8 @@ def _halve(
     for number in range(rounds):
         progress(number / rounds, f"{len(left)} formulas, round {number + 1} of {rounds}")
         judge.problems = first << number
-        sums[left] += (
-            judge.problems * judge.judge([policies[i] for i in left.tolist()], number).values
-        )
+        values, _ = judge.judge([policies[i] for i in left.tolist()], number)
+        sums[left] += judge.problems * values
         problems += judge.problems
         order = left[np.argsort(sums[left], kind="stable")]
         left = order if number == rounds - 1 else order[: max(_LAST, len(order) // 2)]

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from ..engine import Comparison, Evaluation
-from ..engine.results import NORMAL_95
 from ..errors import InputError
 from ..policies import IndexPolicy, Policy
 from ..policies.file import PolicyFile, check_target
@@ -159,6 +158,10 @@ class Advice:
         """What to use."""
         return self.candidates[self.choice]
 
+    def name(self, place: int) -> str:
+        """The name of a candidate."""
+        return self.candidates[place].policy.name
+
     def gain(self, place: int) -> Gain:
         """Of a candidate over the best untuned classic."""
         return gain(self.comparison, place, self.classic, self.best_reward)
@@ -219,7 +222,7 @@ class Advice:
             "episodes": comparison.episodes,
             "summary": self.summary(),
             "recommended": _describe(chosen),
-            "best_classic": self.candidates[self.classic].policy.name,
+            "best_classic": self.name(self.classic),
             "floor": None if floor is None else floor.regret,
             "best_reward": self.best_reward,
             "ranking": [
@@ -268,8 +271,5 @@ def _result(result: Evaluation) -> dict[str, Any]:
     return {
         "regret": result.mean_regret,
         "standard_error": _number(result.standard_error),
-        "interval": [
-            _number(result.mean_regret + sign * NORMAL_95 * result.standard_error)
-            for sign in (-1, 1)
-        ],
+        "interval": [_number(end) for end in result.interval],
     }

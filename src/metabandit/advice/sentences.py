@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..engine.results import EXACT
-from .result import FORMULA, LEARNED, Advice, Gain
+from ..engine.results import EXACT, NORMAL_95, floor_name
+from .result import FORMULA, LEARNED, Advice
 
 
 def _percent(share: float) -> str:
@@ -12,13 +12,13 @@ def _percent(share: float) -> str:
 
 def summary(advice: Advice) -> str:
     """What to use and why; then whether that holds if the prior is wrong."""
-    return " ".join([_first(advice), *_if_wrong(advice)])
+    return f"{_first(advice)} {_if_wrong(advice)}".rstrip()
 
 
 def _first(advice: Advice) -> str:
     chosen, classic = advice.choice, advice.classic
     result, base = advice.comparison[chosen], advice.comparison[classic]
-    name, rival = (advice.candidates[place].policy.name for place in (chosen, classic))
+    name, rival = advice.name(chosen), advice.name(classic)
     plays = advice.comparison.horizon
     roles = [item.role for item in advice.candidates]
     formula, learned = roles.index(FORMULA), roles.index(LEARNED)
@@ -32,16 +32,13 @@ def _first(advice: Advice) -> str:
         f"{_percent(advice.gain(chosen).share)} less than the {base.mean_regret:.4g} of {rival}, the best "
         f"untuned classic"
     )
+    readable = f"and the best readable formula, {advice.name(formula)},"
     apart = advice.comparison.difference(formula, learned)
     share = apart.mean / float(advice.comparison[formula].mean_regret or 1.0)
     if chosen != formula and not apart.significant:
-        why = (
-            f"and the best readable formula, {advice.candidates[formula].policy.name}, is not better than "
-            f"{rival} by more than noise"
-        )
+        why = f"{readable} is not better than {rival} by more than noise"
     elif chosen != formula:
-        more = _percent(1.0 / (1.0 - share) - 1.0)
-        why = f"and the best readable formula, {advice.candidates[formula].policy.name}, has {more} more"
+        why = f"{readable} has {_percent(1.0 / (1.0 - share) - 1.0)} more"
     elif not apart.significant:
         why = "and the learned policy is not better by more than noise"
     elif share > 0.0:
@@ -53,39 +50,34 @@ def _first(advice: Advice) -> str:
     return f"{text}, {why}."
 
 
-def _if_wrong(advice: Advice) -> list[str]:
+def _if_wrong(advice: Advice) -> str:
     """How the recommended policy fares against the classic on neighbouring problems."""
-    rival = advice.candidates[advice.classic].policy.name
-    gains: list[tuple[str, Gain]] = []
-    for item in advice.scenarios:
-        over = item.gain(advice.choice, advice.classic)
-        if over is not None:
-            gains.append((item.label, over))
+    rival = advice.name(advice.classic)
+    found = {item.label: item.gain(advice.choice, advice.classic) for item in advice.scenarios}
+    gains = {label: over for label, over in found.items() if over is not None}
     if not gains:
-        return []
-    worse = [(label, over) for label, over in gains if over.significant and over.share < 0.0]
-    if worse:
-        label, over = min(worse, key=lambda item: item[1].share)
-        return [
-            f"But be sure of the prior: with {label} it has {_percent(over.share)} more regret than {rival}."
-        ]
-    unsure = [label for label, over in gains if not over.significant]
+        return ""
+    ordered = sorted(gains.items(), key=lambda item: item[1].share)
+    for label, over in ordered:
+        if over.significant and over.share < 0.0:
+            more = _percent(over.share)
+            return f"But be sure of the prior: with {label} it has {more} more regret than {rival}."
+    unsure = [label for label, over in gains.items() if not over.significant]
     if unsure:
-        return [
+        return (
             f"If the prior is wrong it is nowhere worse than {rival} by more than noise, but not better "
             f"either with {unsure[0]}."
-        ]
-    least = min(over.share for _, over in gains)
-    return [
-        f"If the prior is wrong it still has {_percent(least)} less regret than {rival}, or better, in all "
-        f"{len(gains)} neighbouring cases."
-    ]
+        )
+    return (
+        f"If the prior is wrong it still has {_percent(ordered[0][1].share)} less regret than {rival}, or "
+        f"better, in all {len(gains)} neighbouring cases."
+    )
 
 
 def ranking_rows(advice: Advice) -> list[dict[str, str]]:
-    """One row a candidate, least regret first."""
+    """One row per candidate, least regret first."""
     comparison = advice.comparison
-    rival = advice.candidates[advice.classic].policy.name
+    rival = advice.name(advice.classic)
     rows = []
     for place in advice.ranking():
         result = comparison[place]
@@ -94,7 +86,7 @@ def ranking_rows(advice: Advice) -> list[dict[str, str]]:
         itself = place == advice.classic
         rows.append(
             {
-                "policy": advice.candidates[place].policy.name,
+                "policy": advice.name(place),
                 "kind": advice.candidates[place].role,
                 "reward": f"{advice.reward(place):.6g}",
                 "regret": f"{result.mean_regret:.4f}",
@@ -106,25 +98,26 @@ def ranking_rows(advice: Advice) -> list[dict[str, str]]:
             }
         )
     if comparison.floor is not None:
+        error = comparison.floor.standard_error
         last = {
-            "policy": "Bayes-optimal",
+            "policy": floor_name(comparison.floor.kind),
             "kind": "floor",
             "reward": f"{advice.best_reward - comparison.floor.regret:.6g}",
             "regret": f"{comparison.floor.regret:.4f}",
-            "95 % interval": "exact",
+            "95 % interval": f"± {NORMAL_95 * error:.2g}" if error else "exact",
         }
         rows.append({title: last.get(title, "") for title in rows[0]})
     return rows
 
 
 def scenario_rows(advice: Advice) -> list[dict[str, str]]:
-    """One row a neighbour: the regret of the policies that matter, and the gain of the recommended one."""
+    """One row per neighbour: the regret of the policies that matter, and the gain of the recommended one."""
     places = list(dict.fromkeys(place for item in advice.scenarios for place in item.places))
-    titles = {}
-    for place in places:
-        candidate = advice.candidates[place]
-        searched = candidate.role in (FORMULA, LEARNED)
-        titles[place] = candidate.role if searched else candidate.policy.name
+    roles = {place: advice.candidates[place].role for place in places}
+    titles = {
+        place: role if role in (FORMULA, LEARNED) else advice.name(place)
+        for place, role in roles.items()
+    }
     rows = []
     for item in advice.scenarios:
         row = {"what differs": item.label}

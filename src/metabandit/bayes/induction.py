@@ -80,7 +80,9 @@ def solve(
         needed += (4 + 8) * math.comb(horizon + 2, 3)
     what = "the optimal policy as a table" if keep else "the optimum"
     check_memory(
-        needed, f"{what} for {prior.arms} arms and {horizon} plays", "choose a shorter horizon"
+        needed,
+        f"{what} for {prior.arms} arms and {horizon} plays",
+        "choose a shorter horizon, or lower_bound for a lower bound on regret",
     )
     first = prior.arms if start == EACH_ONCE else 0
     solved: _TwoArms | _ThreeArms
@@ -97,6 +99,34 @@ def solve(
         for outcome, weight in first_outcomes(solved.chance)
     )
     return reward, solved.cuts
+
+
+def solve_constrained(
+    prior: Bernoulli, horizon: int, degree: float, minimum: int, penalty: float
+) -> Cuts:
+    """What to do in every state, if the better of two arms is played with probability `degree` only.
+
+    minimum, penalty: what is lost at the end if an arm has fewer plays
+    """
+    from ..kernels import backward, counts
+
+    entries = math.comb(horizon + 2, 3)
+    check_memory(
+        slice_bytes(2, horizon, mirror=False) + (4 + 8) * entries,
+        f"constrained dynamic programming for {horizon} plays",
+        "choose a shorter horizon",
+    )
+    chance = counts.chances(prior.alpha, prior.beta, horizon)
+    offset, stride = counts.layout(horizon, False)
+    value = np.zeros(offset[-1])
+    for n1 in range(horizon + 1):
+        if min(n1, horizon - n1) < minimum:
+            value[offset[n1] : offset[n1 + 1]] = -penalty
+    cuts = np.zeros((entries, 2), np.uint16)
+    status = backward.run_constrained(degree, value, offset, stride, chance, cuts)
+    if status != backward.DONE:
+        raise RuntimeError("the better arm is not monotone in the successes of an arm")
+    return cuts
 
 
 class _TwoArms:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ..errors import InputError, nearest
+from ..feedback import IMMEDIATE, Feedback
 from ..priors import Bernoulli, Prior, check_prior
-from ..settings import check_horizon
+from ..settings import check_horizon, check_threads
+from .batches import solve_batches
+from .bounds import AT_ONCE, Bound, has_bound, kept_bound
 from .induction import EACH_ONCE, FREE, Progress, solve
 
 
@@ -24,15 +29,23 @@ class Optimum:
     start: str
     expected_reward: float
     regret: float
+    feedback: str = "immediate"
+
+    kind = "optimum"
+    standard_error = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        return asdict(self)
+        return {"kind": self.kind, **asdict(self), "standard_error": self.standard_error}
 
 
-def has_optimum(prior: Prior) -> bool:
+def has_optimum(prior: Prior, feedback: Feedback = IMMEDIATE) -> bool:
     """Whether backward induction can be done for a prior."""
-    return type(prior) is Bernoulli and prior.arms <= 3
+    if type(prior) is not Bernoulli:
+        return False
+    if feedback == IMMEDIATE:
+        return prior.arms <= 3
+    return prior.arms == 2 and feedback.delay == 0 and not feedback.min_share
 
 
 def check_solvable(prior: Prior, what: str) -> Bernoulli:
@@ -40,15 +53,24 @@ def check_solvable(prior: Prior, what: str) -> Bernoulli:
     check_prior(prior)
     if type(prior) is not Bernoulli:
         raise InputError(
-            f"{what} is for Bernoulli arms with Beta means (the prior bernoulli), not for {prior}; "
-            f"no floor is known for others"
+            f"{what} is for Bernoulli arms with Beta means (the prior bernoulli), not for {prior}"
         )
-    if not has_optimum(prior):
+    if prior.arms > 3:
         raise InputError(
-            f"{what} is for 2 or 3 arms, not {prior.arms}: the states are too many; the policy "
-            f"gittins is a strong reference for more arms, though no bound"
+            f"{what} is for 2 or 3 arms, not {prior.arms}: the states are too many; for more arms there "
+            f"are a lower bound on regret (metabandit optimal prints it) and the policy gittins"
         )
     return prior
+
+
+def check_floor(prior: Prior) -> None:
+    """Refuse a prior for which neither the optimum nor a bound is known."""
+    check_prior(prior)
+    if not (has_optimum(prior) or has_bound(prior)):
+        raise InputError(
+            f"no floor under regret is known for {prior}: the optimum is for Bernoulli arms with Beta "
+            f"means, 2 or 3 of them, and a lower bound for any number of these or of Gaussian arms"
+        )
 
 
 def optimal(
@@ -56,24 +78,97 @@ def optimal(
     horizon: int,
     *,
     start: str = FREE,
+    feedback: Feedback | Mapping[str, Any] | None = None,
+    effort: float = 1.0,
     threads: int | None = None,
     progress: Progress | None = None,
-) -> Optimum:
-    """The reward and the regret of the Bayes-optimal policy, for two or three Bernoulli arms.
+) -> Optimum | Bound:
+    """The least regret that any policy can have: the optimum, or a lower bound where it is out of reach.
 
-    start: `free`, or `each-once` if each arm must be played once first
-    progress: called as progress(states done, states in all)
+    The optimum is for two or three Bernoulli arms with Beta means; the bound for more of them and for
+    Gaussian arms. The `kind` of the result says which it is: "optimum" or "bound".
 
+    With batches, the optimum of two arms is the best of all strategies that decide a batch at once. For
+    other feedback the bound is that for immediate feedback: who knows less, or must play each arm now and
+    then, could be imitated by one who knows all rewards at once, and so cannot have less regret.
+
+    Parameters
+    ----------
+    prior : Bernoulli or Gaussian
+        What is known of the arms.
+    horizon : int
+        Plays in all.
+    start : {"free", "each-once"}
+        Whether all play is free, or each arm must be played once first. A bound is for both.
+    feedback : Feedback, optional
+        When rewards become known; immediately by default.
+    effort : float
+        How much is computed for a bound, which is kept for the next time (see `lower_bound`).
+    threads : int, optional
+        All cores by default.
+    progress : callable, optional
+        Called as progress(work done, work in all).
+
+    Examples
+    --------
     >>> import metabandit as mb
     >>> round(mb.optimal(mb.Bernoulli(arms=2), horizon=10).regret, 6)
     0.644881
+    >>> mb.optimal(mb.Bernoulli(arms=8), horizon=10, effort=0.01).kind
+    'bound'
     """
-    known = check_solvable(prior, "the optimum")
+    asked = Feedback.read(feedback)
+    check_floor(prior)
     horizon = check_horizon(horizon)
-    check_start(start, known.arms, horizon)
-    reward, _ = solve(known, horizon, start=start, keep=False, threads=threads, progress=progress)
+    check_start(start, prior.arms, horizon)
+    asked.check(prior.arms, horizon)
+    if not has_optimum(prior):
+        found = kept_bound(prior, horizon, effort=effort, threads=threads, progress=progress)
+        assert found is not None
+        return replace(found, feedback=str(asked))
+    if not has_optimum(prior, asked):
+        return _at_once(prior, horizon, asked, threads, progress)
+    known = check_solvable(prior, "the optimum")
+    if asked == IMMEDIATE:
+        reward, _ = solve(
+            known, horizon, start=start, keep=False, threads=threads, progress=progress
+        )
+    else:
+        reward = solve_batches(
+            known,
+            asked.ends(horizon),
+            each_once=start == EACH_ONCE,
+            threads=check_threads(threads),
+            progress=progress,
+        )
     regret = horizon * known.expected_best() - reward
-    return Optimum(str(known), known.arms, horizon, start, reward, regret)
+    return Optimum(str(known), known.arms, horizon, start, reward, regret, str(asked))
+
+
+def _at_once(
+    prior: Prior,
+    horizon: int,
+    feedback: Feedback,
+    threads: int | None,
+    progress: Progress | None,
+) -> Bound:
+    """The optimum with immediate feedback as a bound for other feedback."""
+    begin = time.perf_counter()
+    found = optimal(prior, horizon, threads=threads, progress=progress)
+    return Bound(
+        prior=found.prior,
+        arms=found.arms,
+        horizon=horizon,
+        method=AT_ONCE,
+        expected_reward=found.expected_reward,
+        regret=found.regret,
+        standard_error=0.0,
+        policy_regret=None,
+        effort=1.0,
+        seed=0,
+        seconds=time.perf_counter() - begin,
+        feedback=str(feedback),
+    )
 
 
 def check_start(start: str, arms: int, horizon: int) -> None:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import os
+import signal
 import sys
+from contextlib import suppress
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer import Option
 
-from ..errors import InputError, WorkerError
+from ..errors import InputError, StoreError, WorkerError, shown
+from .options import with_groups
 
 _COMMANDS = (
     "advise",
     "evaluate",
     "export",
+    "fit",
     "formulas",
     "learn",
     "optimal",
@@ -25,7 +30,12 @@ _COMMANDS = (
     "report",
     "reproduce",
     "search",
+    "store",
+    "trial",
 )
+
+# The Ctrl-C that ends the process at once; `learn` knows what to do with two.
+_PATIENCE = 3
 
 app = typer.Typer(
     name="metabandit",
@@ -35,7 +45,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for _name in _COMMANDS:
-    app.command(_name)(import_module(f"{__name__}.{_name}").command)
+    app.command(_name)(with_groups(import_module(f"{__name__}.{_name}").command))
 
 
 def _show_version(wanted: bool) -> None:
@@ -49,8 +59,7 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool,
-        Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
+        bool, Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     pass
@@ -58,17 +67,74 @@ def _options(
 
 def main() -> None:
     """Run the command line; bad input ends with a message and exit code 2."""
+    _check_streams()
+    stopped = 0
+
+    def stop(*_: Any) -> None:
+        nonlocal stopped
+        stopped += 1
+        if stopped >= _PATIENCE:
+            os._exit(130)  # compiled code may not end for long
+        raise KeyboardInterrupt
+
+    # A process in the background may ignore Ctrl-C.
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, stop)
     try:
-        app()
-    except (InputError, WorkerError) as error:
-        sys.stderr.write(f"error: {error}\n")
-        raise SystemExit(2 if isinstance(error, InputError) else 1) from None
-    except KeyboardInterrupt:
+        code = app(standalone_mode=False)
+        sys.stdout.flush()
+    except (KeyboardInterrupt, Exception) as error:
+        code = _explain(KeyboardInterrupt() if stopped else error)
+    raise SystemExit(code)
+
+
+def _explain(error: BaseException) -> int:
+    """Say what went wrong; the exit code."""
+    if isinstance(error, KeyboardInterrupt):
+        # Whatever an interrupt became on its way, as in the middle of an import.
         sys.stderr.write("stopped\n")
-        raise SystemExit(130) from None
-    except OSError as error:
+        return 130
+    if isinstance(error, (InputError, StoreError, WorkerError)):
+        sys.stderr.write(f"error: {error}\n")
+        return 2 if isinstance(error, InputError) else 1
+    if isinstance(error, MemoryError):
+        sys.stderr.write("error: there is not enough memory; ask for less at once\n")
+        return 2
+    if isinstance(error, OSError) and error.filename is not None:
+        sys.stderr.write(f"error: {shown(error.filename)}: {error.strerror}\n")
+        return 2
+    if isinstance(error, OSError):
         # The reader of our output may have gone, as `head` does; that needs no message.
         if not isinstance(error, BrokenPipeError):
             sys.stderr.write(f"error: the output cannot be written: {error}\n")
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(1) from None
+        with suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    if not hasattr(error, "format_message"):
+        raise error
+    return _explain_usage(error)
+
+
+def _explain_usage(error: Any) -> int:
+    """Say what Typer says of options that it cannot read."""
+    error.message = str(InputError(error.message))
+    try:
+        from typer.rich_utils import rich_format_error
+    except ImportError:  # without rich
+        error.show()
+    else:
+        rich_format_error(error)
+    return int(error.exit_code)
+
+
+def _check_streams() -> None:
+    """Let any text be written, and refuse to work for nobody."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115  (it stays open)
+    if sys.stdout is None:
+        sys.stderr.write("error: standard output is closed, so no result could be shown\n")
+        raise SystemExit(2)
+    for stream in (sys.stdout, sys.stderr):
+        # Names of files may have bytes that are no Unicode; a terminal may know few characters.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")

@@ -6,29 +6,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer import Option
 
 from . import options
-from .display import next_command, progress_bar, say, show_facts, show_json, show_rows
+from .display import next_command, progress_bar, say, show_facts, show_json, show_rows, told
 from .running import stopping
 
 if TYPE_CHECKING:
     from ..advice import Advice
 
 
-Out = Annotated[
-    Path | None,
-    Option(help="Write the recommended policy to this .json file, unless it is a classic."),
-]
-
-
 def command(
-    prior: options.Prior = "bernoulli",
-    arms: options.Arms = None,
+    task: options.Task,
     horizon: options.Horizon = 100,
-    seed: options.Seed = 0,
     effort: options.Effort = 1.0,
-    out: Out = None,
+    out: Annotated[
+        Path | None, "Write the recommended policy to this .json file, unless it is a classic."
+    ] = None,
     force: options.Force = False,
     threads: options.Threads = None,
     as_json: options.Json = False,
@@ -37,24 +30,24 @@ def command(
     given = options.arguments(locals())
     from ..advice import advise
 
-    with progress_bar("advising") as bar, stopping("there is no advice yet"):
+    with progress_bar("advising") as bar, stopping(lambda: "there is no advice yet"):
         advice = advise(**given, progress=lambda share, doing: bar(share, 1.0, doing), announce=say)
     if as_json:
         show_json(advice.to_dict())
     else:
-        _show(advice, out, prior)
+        _show(advice, out)
 
 
-def _show(advice: Advice, out: Path | None, prior: str) -> None:
+def _show(advice: Advice, out: Path | None) -> None:
     task = advice.comparison
-    rival = advice.candidates[advice.classic].policy.name
+    rival = advice.name(advice.classic)
     typer.echo(f"{advice.summary()}\n")
     how = f"{task.episodes:,} episodes that no search has seen, seed {advice.seed}"
     show_rows(
         advice.rows(),
         align="llr",
         caption=f"After {task.horizon} plays: {task.arms} arms, {task.prior}, "
-        f"{'exact' if task.method == 'exact' else how}\n"
+        f"{'exact' if task.method == 'exact' else how}{told(task.feedback)}\n"
         f"In plays: the extra reward divided by what a play with {rival} brings",
     )
     show_rows(
@@ -71,7 +64,7 @@ def _show(advice: Advice, out: Path | None, prior: str) -> None:
         facts.append(("start", start))
     if advice.written is not None:
         facts.append(("written", str(advice.written)))
-        facts.append(("next", next_command(advice.written, rival, prior, task.arms, task.horizon)))
+        facts.append(("next", next_command(advice.written, rival, task)))
     elif out is not None:
         facts.append(
             ("written", f"nothing: {chosen.name} is a policy of the catalogue, known by its name")

@@ -11,12 +11,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..errors import InputError
+from ..feedback import Feedback
 from ..tables import alignment, text_table
 
 if TYPE_CHECKING:
     from ..cluster import Cluster
     from ..engine import Comparison
+    from ..policies.file import Origin
 
+# What a table can show beside regret.
+SUCCESSES = "successes"
 _PATIENCE = 2.0  # seconds before progress is worth showing
 
 
@@ -51,7 +56,15 @@ def show_rows(rows: Sequence[Mapping[str, str]], *, align: str, caption: str) ->
     show_table(list(rows[0]), [list(row.values()) for row in rows], align=align, caption=caption)
 
 
-def show_comparison(result: Comparison, *, start: str = "", hint: str = "") -> None:
+def check_show(show: str | None) -> None:
+    """Refuse what no table can show beside regret."""
+    if show not in (None, SUCCESSES):
+        raise InputError(f"a table shows {SUCCESSES} beside regret, not {show!r}")
+
+
+def show_comparison(
+    result: Comparison, *, start: str = "", hint: str = "", show: str | None = None
+) -> None:
     """Show the table of a comparison, with the task above it."""
     how = "exact"
     if result.method != "exact":
@@ -59,11 +72,15 @@ def show_comparison(result: Comparison, *, start: str = "", hint: str = "") -> N
         how = f"{result.episodes:,} episodes{times}, seed {result.seed}"
     if result.floor is not None:
         hint = "Bayes-optimal: the least that any policy can have on these problems"
+        if result.floor.kind == "bound":
+            hint = "lower bound: no policy can have less on these problems"
     caption = (
         f"Regret after {result.horizon} plays: the reward lost by not always playing the best "
         f"arm; less is better\n{result.arms} arms, {result.prior}, {how}{start}"
+        f"{told(result.feedback)}"
     )
-    show_rows(result.rows(), align="lr", caption=f"{caption}\n{hint}".rstrip())
+    rows = result.rows(successes=show == SUCCESSES)
+    show_rows(rows, align="lr", caption=f"{caption}\n{hint}".rstrip())
 
 
 def show_facts(facts: Iterable[tuple[str, object]]) -> None:
@@ -71,12 +88,26 @@ def show_facts(facts: Iterable[tuple[str, object]]) -> None:
     sys.stdout.write("\n".join(f"{label:12} {fact}" for label, fact in facts) + "\n")
 
 
-def next_command(path: Path, rival: str, prior: str, arms: int, horizon: int) -> str:
-    """Return the command that evaluates a policy file beside a rival."""
+def told(feedback: Feedback) -> str:
+    """Return the feedback as the end of a caption; nothing if it is immediate."""
+    return "" if feedback == Feedback() else f"\nFeedback: {feedback}"
+
+
+def next_command(path: Path, rival: str, task: Comparison | Origin) -> str:
+    """Return the command that evaluates a policy file beside a rival on the same task."""
     return (
-        f"metabandit evaluate {shlex.quote(str(path))} {rival} --prior {shlex.quote(prior)} "
-        f"--arms {arms} --horizon {horizon}"
+        f"metabandit evaluate {shlex.quote(str(path))} {rival} --prior {shlex.quote(task.prior)} "
+        f"--arms {task.arms} --horizon {task.horizon}{_feedback_options(task.feedback)}"
     )
+
+
+def _feedback_options(feedback: Feedback) -> str:
+    plain, text = Feedback(), ""
+    for name, value in feedback.to_dict().items():
+        if value != getattr(plain, name):
+            shown = ",".join(map(str, value)) if isinstance(value, tuple) else value
+            text += f" --{name.replace('_', '-')} {shown}"
+    return text
 
 
 def say(message: str) -> None:
@@ -96,12 +127,7 @@ def progress_bar(what: str, others: Cluster | None = None) -> Iterator[Callable[
         yield lambda done, total, what=what: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, Task, TextColumn, TimeRemainingColumn
-    from rich.text import Text
-
-    class Beside(TextColumn):
-        def render(self, task: Task) -> Text:
-            return Text("" if others is None else f"({others.tell()})")
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     bar = Progress(
         TextColumn("{task.description}"),
@@ -109,11 +135,11 @@ def progress_bar(what: str, others: Cluster | None = None) -> Iterator[Callable[
         TextColumn("{task.percentage:>3.0f} %,"),
         TimeRemainingColumn(),
         TextColumn("left"),
-        Beside(""),
+        TextColumn("" if others is None else "({task.fields[others]})"),
         console=Console(stderr=True),
         transient=True,
     )
-    task = bar.add_task(what, total=None)
+    task = bar.add_task(what, total=None, others=others)
     showing = threading.Timer(_PATIENCE, bar.start)
     showing.daemon = True
     showing.start()

@@ -9,80 +9,65 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from ..errors import InputError
-from ..files import check_new, written
+from ..files import check_new, reserving, written
 from . import options
-from .display import progress_bar, say, show_comparison, show_json
-from .running import go_on, joined
+from .display import check_show, progress_bar, say, show_comparison, show_json
+from .running import go_on, joined, stopping
 
 if TYPE_CHECKING:
     from ..engine import Comparison
 
-Policies = Annotated[
-    list[str],
-    Argument(
-        help="Names such as ucb1:C=0.17 (see `metabandit policies`), or expressions in quotes, "
-        "such as 'r + 3/(n + 2)'. If one begins with a minus, write all options first, then --.",
-        show_default=False,
-    ),
-]
-Horizon = Annotated[
-    list[int] | None,
-    Option(help="Plays per episode; may be given several times.", show_default="100"),
-]
-Method = Annotated[
-    str,
-    Option(
-        help="exact (no noise; Bernoulli arms, two or three), monte-carlo (simulation), or auto: "
-        "exact where it is cheaper than simulating to 0.1 %, unless --episodes or --runs is given."
-    ),
-]
-Episodes = Annotated[
-    int | None, Option(help="Episodes simulated per policy.", show_default="100000 if simulated")
-]
-Runs = Annotated[int | None, Option(help="Episodes per problem drawn.", show_default="1")]
-Start = Annotated[
-    str | None,
-    Option(
-        help="How index policies begin: each-once, prior-counts, or with numbers, as in "
-        "prior-counts:plays=2,sum=1. Others, such as thompson, have their own start.",
-        show_default="each-once",
-    ),
-]
-Floor = Annotated[
-    bool | None,
-    Option(
-        "--floor/--no-floor",
-        help="Whether to show the Bayes-optimal regret, which no policy can beat.",
-        show_default="where it takes about a second",
-    ),
-]
-Out = Annotated[
-    Path | None,
-    Option(help="Also write the result to this .json file; what is done so far is kept beside it."),
-]
 
-
+@reserving
 def command(
-    policies: Policies,
-    prior: options.Prior = "bernoulli",
-    arms: options.Arms = None,
-    horizon: Horizon = None,
-    method: Method = "auto",
-    episodes: Episodes = None,
-    runs: Runs = None,
-    seed: options.Seed = 0,
-    start: Start = None,
-    floor: Floor = None,
-    out: Out = None,
+    *,
+    policies: Annotated[
+        list[str],
+        Argument(
+            help="Names such as ucb1:C=0.17 (see `metabandit policies`), or expressions in quotes, "
+            "such as 'r + 3/(n + 2)'. If one begins with a minus, write all options first, then --.",
+            show_default=False,
+        ),
+    ],
+    task: options.Task,
+    horizon: Annotated[
+        list[int] | None, "Plays per episode; may be given several times.", "100"
+    ] = None,
+    method: Annotated[
+        str,
+        "exact (no noise; Bernoulli arms, two or three), monte-carlo (simulation), or auto: "
+        "exact where it is cheaper than simulating to 0.1 %, unless --episodes or --runs is given.",
+    ] = "auto",
+    episodes: Annotated[int | None, "Episodes simulated per policy.", "100000 if simulated"] = None,
+    runs: Annotated[int | None, "Episodes per problem drawn.", "1"] = None,
+    start: Annotated[
+        str | None,
+        "How index policies begin: each-once, prior-counts, or with numbers, as in "
+        "prior-counts:plays=2,sum=1. Others, such as thompson, have their own start.",
+        "each-once",
+    ] = None,
+    floor: Annotated[
+        bool | None,
+        Option(
+            "--floor/--no-floor",
+            help="Whether to show the least regret that any policy can have: the Bayes-optimal one, or "
+            "a lower bound for more arms.",
+            show_default="where it takes about a second or is known",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        "Also write the result to this .json file; what is done so far is kept beside it.",
+    ] = None,
     resume: options.Resume = False,
     force: options.Force = False,
-    threads: options.Threads = None,
-    cluster: options.Scheduler = None,
-    workers: options.WorkerCount = None,
+    resources: options.Resources,
+    show: options.Show = None,
     as_json: options.Json = False,
 ) -> None:
     """Compute the regret of policies on problems drawn from a prior: exactly, or by simulating all with the same rewards."""
     given = options.arguments(locals())
+    check_show(show)
     from ..policies import policy
     from ..settings import check_horizon
 
@@ -92,8 +77,8 @@ def command(
     files = _files(out, horizons, resume=resume, force=force)
     for plays in horizons:
         for item in given["policies"]:
-            item.check(given["prior"], plays)
-    for name in ("horizon", "out", "resume", "force"):
+            item.check(task["prior"], plays)
+    for name in ("out", "force"):
         del given[name]
 
     def kept() -> str:
@@ -102,19 +87,14 @@ def command(
     from ..engine import evaluate
 
     results = []
-    try:
-        with joined(cluster, workers, kept=kept) as given["executor"]:
-            for plays in horizons:
-                given["keep"] = files.get(plays)
-                # Of several horizons, those after the one that was stopped have no file yet.
-                given["resume"] = resume and files[plays].exists()
-                with progress_bar(f"{plays} plays", given["executor"]) as progress:
-                    results.append(
-                        evaluate(**given, horizon=plays, progress=progress, announce=say)
-                    )
-    except KeyboardInterrupt:
-        say(f"stopped: {kept()}")
-        raise
+    with stopping(kept), joined(resources, kept=kept) as executor:
+        given |= {"threads": resources[0], "executor": executor, "announce": say}
+        for plays in horizons:
+            given |= {"horizon": plays, "keep": files.get(plays)}
+            # Of several horizons, those after the one that was stopped have no file yet.
+            given["resume"] = resume and files[plays].exists()
+            with progress_bar(f"{plays} plays", executor) as progress:
+                results.append(evaluate(**given, progress=progress))
     objects = [result.to_dict() for result in results]
     everything = objects[0] if len(objects) == 1 else {"results": objects}
     if out is not None:
@@ -125,17 +105,20 @@ def command(
     if as_json:
         show_json(everything)
     else:
-        _show(results, given["prior"], start, floor)
+        _show(results, task["prior"], start, floor, show)
 
 
-def _show(results: list[Comparison], prior: Any, start: str | None, floor: bool | None) -> None:
-    from ..bayes.optimum import has_optimum
+def _show(
+    results: list[Comparison], prior: Any, start: str | None, floor: bool | None, show: str | None
+) -> None:
+    from ..bayes.bounds import has_bound
 
     for result in results:
         hint = ""
-        if floor is None and result.floor is None and has_optimum(prior):
-            hint = "The Bayes-optimal floor takes a while at this horizon: add it with --floor"
-        show_comparison(result, start=f", start {result.start}" if start else "", hint=hint)
+        if floor is None and result.floor is None and has_bound(prior):
+            hint = "The least possible regret takes a while to compute: add it with --floor"
+        begun = f", start {result.start}" if start else ""
+        show_comparison(result, start=begun, hint=hint, show=show)
 
 
 def _files(out: Path | None, horizons: list[int], *, resume: bool, force: bool) -> dict[int, Path]:

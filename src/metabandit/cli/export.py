@@ -6,51 +6,49 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Argument
 
 from . import options
 from .display import say
 
-Policy = Annotated[
-    str,
-    Argument(
-        help="A policy file, a policy of the catalogue such as ucb1:C=0.17, or a formula in quotes."
-    ),
-]
-To = Annotated[str, Option(help="python, javascript, c, sql (for SQLite) or latex.")]
-Horizon = Annotated[
-    int | None,
-    Option(
-        help="Plays in all, for indices that read h, the plays left.",
-        show_default="what the policy was learned for",
-    ),
-]
-Start = Annotated[
-    str | None,
-    Option(
-        help="How the policy begins: each-once, or such as prior-counts:plays=2,sum=1,squares=1.",
-        show_default="each-once; a policy file has its own",
-    ),
-]
-Out = Annotated[Path | None, Option(help="Write to this file instead of standard output.")]
-
 
 def command(
-    policy: Policy,
-    to: To = "python",
-    horizon: Horizon = None,
-    start: Start = None,
-    out: Out = None,
+    policy: Annotated[
+        str,
+        Argument(
+            help="A policy file, a policy of the catalogue such as ucb1:C=0.17, or a formula in quotes."
+        ),
+    ],
+    to: Annotated[str, "python, javascript, c, sql or latex."] = "python",
+    horizon: Annotated[
+        int | None,
+        "Plays in all, for indices that read h, the plays left.",
+        "what the policy was learned for",
+    ] = None,
+    start: Annotated[
+        str | None,
+        ("How the policy begins: each-once, or such as prior-counts:plays=2,sum=1,squares=1."),
+        "each-once; a policy file has its own",
+    ] = None,
+    dialect: Annotated[
+        str | None,
+        "For sql: postgresql, sqlite, duckdb, bigquery, snowflake or mysql.",
+        "sqlite",
+    ] = None,
+    batch: Annotated[
+        int | None, "For sql: how many of this many plays each arm gets, instead of the next arm."
+    ] = None,
+    out: Annotated[Path | None, "Write to this file instead of standard output."] = None,
     force: options.Force = False,
 ) -> None:
     """Write an index policy as source code in another language, with no dependencies."""
-    from ..exporting import export, find_target
+    from ..exporting import TARGETS, check_target, export
     from ..files import check_new, written
 
-    suffixes = find_target(to).suffixes
+    suffixes = TARGETS[check_target(to)]
     if out is not None:
         check_new(out, suffixes, f"a file for {to}", force=force)
-    text = export(policy, to, horizon=horizon, start=start)
+    text = export(policy, to, horizon=horizon, start=start, dialect=dialect, batch=batch)
     if out is None:
         sys.stdout.write(text)
         return

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import Option
 
 from ..errors import InputError
+from ..files import reserving
 from . import options
 from .display import progress_bar, show_json, show_table
 
@@ -16,63 +16,58 @@ if TYPE_CHECKING:
     from ..formulas import Classes
 
 
-Length = Annotated[int, Option(help="Symbols of the longest formulas.")]
-Prior = Annotated[
-    str | None,
-    Option(
-        help="Compare formulas on values that play can reach with problems of this prior.",
-        show_default="values that suit any problem with rewards in [0, 1]",
-    ),
-]
-Horizon = Annotated[int | None, Option(help="Plays per episode, with --prior.")]
-Sharp = Annotated[
-    bool,
-    Option(
-        "--sharp",
-        help="With --prior (two Bernoulli arms): one class for all formulas that choose the same "
-        "arm in every state that play can reach.",
-    ),
-]
-Groups = Annotated[int, Option(help="Groups of arms that formulas are compared on.")]
-Tolerance = Annotated[
-    float, Option(help="Values that differ by this share are equal; 0 compares bit for bit.")
-]
-Out = Annotated[
-    Path | None,
-    Option(help="Write the classes to this .npz file.", show_default="kept for later searches"),
-]
-
-
+@reserving
 def command(
-    length: Length = 7,
-    constants: options.Constants = None,
-    operators: options.Operators = None,
-    variables: options.Variables = None,
-    prior: Prior = None,
+    *,
+    length: Annotated[int, "Symbols of the longest formulas."] = 7,
+    grammar: options.Grammar,
+    prior: Annotated[
+        str | None,
+        "Compare formulas on values that play can reach with problems of this prior.",
+        "values that suit any problem with rewards in [0, 1]",
+    ] = None,
     arms: options.Arms = None,
-    horizon: Horizon = None,
+    horizon: Annotated[int | None, "Plays per episode, with --prior."] = None,
     start: options.Start = None,
-    sharp: Sharp = False,
-    groups: Groups = 1024,
-    tolerance: Tolerance = 1e-12,
+    sharp: Annotated[
+        bool,
+        "With --prior (two Bernoulli arms): one class for all formulas that choose the same arm in "
+        "every state that play can reach.",
+    ] = False,
+    groups: Annotated[int, "Groups of arms that formulas are compared on."] = 1024,
+    tolerance: Annotated[
+        float, "Values that differ by this share are equal; 0 compares bit for bit."
+    ] = 1e-12,
     seed: options.Seed = 0,
-    out: Out = None,
+    out: Annotated[
+        Path | None, "Write the classes to this .npz file.", "kept for later searches"
+    ] = None,
     force: options.Force = False,
     threads: options.Threads = None,
     as_json: options.Json = False,
 ) -> None:
     """Count all formulas up to a length, and sort them into classes that rank arms alike."""
-    given = dict(locals())
-    from ..formulas import Grammar, kept_classes, sharpen
-    from ..formulas.classes import check_path
-    from ..formulas.kept import kept_path
+    from ..formulas import (
+        Grammar,
+        every_state,
+        general_sample,
+        kept_classes,
+        reachable_sample,
+        sharpen,
+    )
+    from ..formulas.classes import check_path, kept_path
 
-    grammar = Grammar.read(operators=operators, variables=variables, constants=constants)
+    grammar = grammar or Grammar()
     if out is not None:
         check_path(out, force=force)
     elif force:
         raise InputError("--force is for what --out names: give --out")
-    sample, task = _sample(given)
+    sample = general_sample(groups=groups, seed=seed)
+    task = _task(prior, arms=arms, horizon=horizon, start=start, sharp=sharp)
+    if sharp:
+        sample = every_state(**task)
+    elif task:
+        sample = reachable_sample(**task, groups=groups, seed=seed)
     with progress_bar("formulas") as bar:
         classes = kept_classes(
             length,
@@ -91,29 +86,23 @@ def command(
     _show(classes, f"{grammar}\n{compared}", path, as_json=as_json)
 
 
-def _sample(given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """Return the values to compare formulas on, and the task whose play reaches them, if any."""
-    from ..formulas import every_state, general_sample, reachable_sample
+def _task(text: str | None, **given: Any) -> dict[str, Any]:
+    """The task whose play reaches the values that formulas are compared on, if there is one."""
     from ..policies.start import default_start
     from ..priors import prior
 
-    if given["prior"] is None:
-        for name in ("sharp", "horizon", "start", "arms"):
-            if given[name] not in (None, False):
+    if text is None:
+        for name, value in given.items():
+            if value not in (None, False):
                 raise InputError(
                     f"--{name} is for values that play can reach: give --prior and --horizon"
                 )
-    elif given["horizon"] is None:
+        return {}
+    if given["horizon"] is None:
         raise InputError("--prior needs --horizon, the plays of an episode")
-    sample = general_sample(groups=given["groups"], seed=given["seed"])
-    if given["prior"] is None:
-        return sample, {}
-    known = prior(given["prior"], arms=given["arms"])
+    known = prior(text, arms=given["arms"])
     start = given["start"] or default_start(known)
-    task = {"prior": known, "horizon": given["horizon"], "start": start}
-    if given["sharp"]:
-        return every_state(**task), task
-    return reachable_sample(**task, groups=given["groups"], seed=given["seed"]), task
+    return {"prior": known, "horizon": given["horizon"], "start": start}
 
 
 def _show(classes: Classes, what: str, path: Path | None, *, as_json: bool) -> None:

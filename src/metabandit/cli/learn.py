@@ -6,99 +6,74 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer import Option
 
 from . import options
-from .display import next_command, progress_bar, say, show_comparison, show_facts, show_json
-from .running import go_on, joined, stopping
+from .display import check_show, next_command, show_comparison, show_facts, show_json
+from .running import go_on, working
 
 if TYPE_CHECKING:
     from ..learning import Generation, Learned
 
 
-Space = Annotated[
-    str,
-    Option(
-        help="power-1, power-2, ...; a policy with parameters (see `metabandit policies`), such "
-        "as ucb1, or ucb-v:c=1 to learn zeta only; or an expression in quotes whose unknown names "
-        "are learned, such as 'r + a/(n + b)'."
-    ),
-]
-V1 = Annotated[
-    str | None,
-    Option(
-        help="What power-P reads first: h (plays left) or t (plays made).",
-        show_default="h; t in the paper's protocol",
-    ),
-]
-Initial = Annotated[
-    str | None, Option(help="Values to begin with, such as a=1,b=0.5, or a policy file.")
-]
-Optimizer = Annotated[
-    str | None,
-    Option(
-        help="cma or eda, with settings such as cma:population=24.",
-        show_default="cma; eda in the paper's protocol",
-    ),
-]
-Protocol = Annotated[
-    str,
-    Option(
-        help="default, or paper: 100 problems drawn once, 100 runs each, 100 generations, the "
-        "candidate with the lowest value ever observed; paper:problems=50,runs=10 for others."
-    ),
-]
-Generations = Annotated[int | None, Option(help="Generations, instead of what the effort allows.")]
-Out = Annotated[
-    Path | None,
-    Option(help="Write the policy to this .json file, and the trace of the search beside it."),
-]
-
-
 def command(
-    space: Space = "power-1",
-    prior: options.Prior = "bernoulli",
-    arms: options.Arms = None,
-    horizon: options.Horizon = 100,
-    objective: options.Objective = "regret",
-    reference: options.Reference = None,
-    start: options.Start = None,
-    v1: V1 = None,
-    initial: Initial = None,
-    optimizer: Optimizer = None,
-    protocol: Protocol = "default",
-    seed: options.Seed = 0,
-    effort: options.Effort = 1.0,
-    generations: Generations = None,
-    time_limit: options.TimeLimit = None,
-    out: Out = None,
-    resume: options.Resume = False,
-    force: options.Force = False,
-    threads: options.Threads = None,
-    cluster: options.Scheduler = None,
-    workers: options.WorkerCount = None,
+    *,
+    space: Annotated[
+        str,
+        "power-1, power-2, ...; a policy with parameters (see `metabandit policies`), such "
+        "as ucb1, or ucb-v:c=1 to learn zeta only; or an expression in quotes whose unknown "
+        "names are learned, such as 'r + a/(n + b)'.",
+    ] = "power-1",
+    run: options.Run,
+    v1: Annotated[
+        str | None,
+        "What power-P reads first: h (plays left) or t (plays made).",
+        "h; t in the paper's protocol",
+    ] = None,
+    v4: Annotated[
+        str | None,
+        "What power-P reads last: s (deviation) or w (share of plays that wait for their reward).",
+        "s",
+    ] = None,
+    initial: Annotated[
+        str | None, "Values to begin with, such as a=1,b=0.5, or a policy file."
+    ] = None,
+    optimizer: Annotated[
+        str | None,
+        "cma or eda, with settings such as cma:population=24.",
+        "cma; eda in the paper's protocol",
+    ] = None,
+    protocol: Annotated[
+        str,
+        "default, or paper: 100 problems drawn once, 100 runs each, 100 generations, the "
+        "candidate with the lowest value ever observed; paper:problems=50,runs=10 for others.",
+    ] = "default",
+    generations: Annotated[int | None, "Generations, instead of what the effort allows."] = None,
+    out: Annotated[
+        Path | None, "Write the policy to this .json file, and the trace of the search beside it."
+    ] = None,
+    resources: options.Resources,
+    show: options.Show = None,
     as_json: options.Json = False,
 ) -> None:
     """Learn the numbers of a policy for your problems, and compare it with the classics and the floor."""
     given = options.arguments(locals())
+    check_show(show)
     from ..learning import learn
     from ..learning.trace import trace_path
 
     traces = [] if out is None else [trace_path(out)]
-    with (
-        stopping("nothing was learned yet"),
-        joined(cluster, workers, kept=lambda: go_on(out, *traces)) as executor,
-        progress_bar("learning", executor) as bar,
-    ):
+    with working(
+        "learning", resources, stopped="nothing was learned yet", kept=lambda: go_on(out, *traces)
+    ) as (who, tell):
 
         def progress(generation: Generation) -> None:
-            bar(generation.share, 1.0, _describe(generation, horizon))
+            tell(generation.share, _describe(generation, run["horizon"]))
 
-        learned = learn(**given, executor=executor, progress=progress, announce=say)
+        learned = learn(**given, **who, progress=progress)
     if as_json:
         show_json(learned.to_dict())
     else:
-        _show(learned, out)
+        _show(learned, out, show)
     if learned.stopped == "interrupted":
         raise typer.Exit(130)
 
@@ -115,18 +90,22 @@ def _describe(generation: Generation, horizon: int) -> str:
     return text
 
 
-def _show(learned: Learned, out: Path | None) -> None:
+def _show(learned: Learned, out: Path | None, show: str | None) -> None:
     origin = learned.file.learned
     assert origin is not None
     facts: list[tuple[str, object]] = []
     if learned.comparison is not None:
-        show_comparison(learned.comparison)
+        show_comparison(learned.comparison, show=show)
         evaluation = learned.evaluation
         if evaluation is not None and evaluation is not learned.comparison[0]:
             regret, above = evaluation.mean_regret, ""
             if learned.floor:
                 above = f", {100 * (regret / learned.floor - 1):.2f} % above the floor"
             facts.append(("regret", f"{regret:.6f} (exact{above})"))
+        floor = learned.comparison.floor
+        if evaluation is not None and floor is not None and floor.kind == "bound" and floor.regret:
+            above = f"{100 * (evaluation.mean_regret / floor.regret - 1):.1f}"
+            facts.append(("floor", f"at most {above} % above the best possible"))
     if origin.objective != "regret" and learned.objective is not None:
         shown = f"{learned.objective:.6f}"
         if origin.reference:
@@ -142,6 +121,6 @@ def _show(learned: Learned, out: Path | None) -> None:
     if out is not None:
         from ..learning.trace import trace_path
 
-        again = next_command(out, "ucb1-tuned", origin.prior, origin.arms, origin.horizon)
-        facts += [("written", f"{out}, {trace_path(out)}"), ("next", again)]
+        facts.append(("written", f"{out}, {trace_path(out)}"))
+        facts.append(("next", next_command(out, "ucb1-tuned", origin)))
     show_facts(facts)

@@ -1,4 +1,4 @@
-"""`metabandit optimal`: the least regret that any policy can have, and the policy that has it."""
+"""`metabandit optimal`: the least regret that any policy can have, or a lower bound on it."""
 
 from __future__ import annotations
 
@@ -7,53 +7,77 @@ from typing import Annotated
 
 from typer import Option
 
+from ..errors import InputError
+from ..feedback import IMMEDIATE
 from . import options
-from .display import progress_bar, say, show_json, show_table
-
-Prior = Annotated[str, Option(help="What problems are like: bernoulli, with two or three arms.")]
-Start = Annotated[str, Option(help="free, or each-once if each arm must be played once first.")]
-Save = Annotated[
-    Path | None,
-    Option(
-        help="Write the policy to this .npz file (two arms), to evaluate it or play it later.",
-        show_default=False,
-    ),
-]
+from .display import progress_bar, say, show_json, show_table, told
 
 
 def command(
-    prior: Prior = "bernoulli",
-    arms: options.Arms = None,
+    prior: options.Prior,
+    feedback: options.Feedback,
     horizon: options.Horizon = 100,
-    start: Start = "free",
-    save: Save = None,
+    start: Annotated[str, "free, or each-once if each arm must be played once first."] = "free",
+    save: Annotated[
+        Path | None,
+        Option(
+            help="Write the policy to this .npz file (two arms), to evaluate it or play it later.",
+            show_default=False,
+        ),
+    ] = None,
+    floor_effort: options.FloorEffort = None,
     threads: options.Threads = None,
     as_json: options.Json = False,
 ) -> None:
-    """Solve for the Bayes-optimal policy for Bernoulli arms with Beta means: its reward and regret."""
-    from ..bayes.optimum import check_solvable, optimal
+    """Compute the least regret that any policy can have: exactly for two or three Bernoulli arms, else a lower bound."""
+    from ..bayes.optimum import check_floor, optimal
+    from ..engine.costs import announce_time, optimum_seconds
+    from ..engine.results import NORMAL_95
     from ..policies.solved import OptimalPolicy, check_target
-    from ..priors import prior as read_prior
-    from ..settings import check_horizon
+    from ..settings import check_horizon, check_threads
 
-    known = check_solvable(read_prior(prior, arms=arms), "the optimum")
+    check_floor(prior)
     check_horizon(horizon)
     if save is not None:
         check_target(save)
+        if feedback != IMMEDIATE:
+            raise InputError(
+                f"the optimal policy is saved for immediate feedback only, not for {feedback}; leave "
+                f"--save out for its regret"
+            )
+    announce_time(optimum_seconds(prior, horizon, feedback), check_threads(threads), say)
     with progress_bar(f"{horizon} plays") as progress:
         if save is None:
-            result = optimal(known, horizon, start=start, threads=threads, progress=progress)
+            result = optimal(
+                prior,
+                horizon,
+                start=start,
+                feedback=feedback,
+                effort=1.0 if floor_effort is None else floor_effort,
+                threads=threads,
+                progress=progress,
+            )
         else:
-            policy = OptimalPolicy(known, horizon, start=start, threads=threads, progress=progress)
+            policy = OptimalPolicy(prior, horizon, start=start, threads=threads, progress=progress)
             policy.save(save)
             say(f"saved the policy to {save}; try: metabandit evaluate {save} --horizon {horizon}")
             result = policy.optimum
     if as_json:
         show_json(result.to_dict())
         return
+    if result.kind == "bound":
+        half = NORMAL_95 * result.standard_error
+        noise = f"95 % interval: ± {half:.2g}" if half else "no sampling error"
+        caption = (
+            f"What no policy can beat in {horizon} plays: a lower bound on regret\n"
+            f"{result.arms} arms, {result.prior}; {noise}{told(feedback)}"
+        )
+        cells = [f"{result.expected_reward:.4f}", f"{result.regret:.4f}"]
+        show_table(["reward, at most", "regret, at least"], [cells], align="r", caption=caption)
+        return
     caption = (
         f"The best that any policy can do in {horizon} plays, start {start}\n"
-        f"{result.arms} arms, {result.prior}, exact"
+        f"{result.arms} arms, {result.prior}, exact{told(feedback)}"
     )
     cells = [f"{result.expected_reward:.6f}", f"{result.regret:.6f}"]
     show_table(["expected reward", "regret"], [cells], align="r", caption=caption)

@@ -1,91 +1,222 @@
-"""The options that several commands share, each declared once, and how they reach the library."""
+"""The options that several commands share, each declared once, and how they reach the library.
+
+The type of an option is `Annotated[type, help]`, with the default to show as a third item if it is
+not the parameter's, or what Typer wants in full.
+
+A group is a function: its parameters are options, and what it returns is what a command is given. A
+command names the group in the type of a parameter, as in `task: options.Task`, and `with_groups` puts
+the group's options in that place. Groups may name groups. So an option added to a group is there in
+every command that has the group, and reaches the library with the others.
+"""
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from operator import itemgetter
 from typing import Annotated, Any
 
 from typer import Option
 
 from ..errors import InputError
 
-Prior = Annotated[str, Option(help="What problems are like (see `metabandit priors`).")]
-Arms = Annotated[int | None, Option(help="Arms per problem; 2 if the prior does not say.")]
-Horizon = Annotated[int, Option(help="Plays per episode.")]
+Horizon = Annotated[int, "Plays per episode."]
+Seed = Annotated[int, "The same seed gives the same result."]
+Effort = Annotated[float, "How long to search: 2 is twice as long, 0.5 half as long."]
+FloorEffort = Annotated[
+    float | None,
+    "How much to compute for the floor where it is a lower bound: 5 takes about a minute.",
+    "the effort, up to 1",
+]
+Arms = Annotated[int | None, "Arms per problem; 2 if the prior does not say."]
 Start = Annotated[
     str | None,
-    Option(
-        help="How play begins: each-once, prior-counts, or with numbers, as in "
-        "prior-counts:plays=2,sum=1; `learn` can also learn them: prior-counts:learn.",
-        show_default="prior-counts if the prior has counts, else each-once",
-    ),
+    "How play begins: each-once, prior-counts, or with numbers, as in "
+    "prior-counts:plays=2,sum=1; `learn` can also learn them: prior-counts:learn.",
+    "prior-counts if the prior has counts, else each-once",
 ]
-Seed = Annotated[int, Option(help="The same seed gives the same result.")]
-Effort = Annotated[float, Option(help="How long to search: 2 is twice as long, 0.5 half as long.")]
-TimeLimit = Annotated[
-    str | None, Option(help="End the search after this time, such as 90s, 5m or 1h.")
-]
-Objective = Annotated[
-    str,
-    Option(
-        help="regret (its mean over problems), wins (against --reference), quantile:q=0.9, "
-        "worst (the largest over problems), or simple (regret of the arm chosen at the end)."
-    ),
-]
-Reference = Annotated[str | None, Option(help="The policy that the objective wins compares with.")]
-Constants = Annotated[
-    str | None, Option(help="Numbers in formulas, separated by commas.", show_default="1,2,3,5,7")
-]
-Operators = Annotated[
-    str | None,
-    Option(
-        help="Operators in formulas: add, subtract, multiply, divide, min, max, sqrt, ln, abs, negate, "
-        "invert; also exp, power and kl_upper.",
-        show_default="all but the last three",
-    ),
-]
-Variables = Annotated[
-    str | None,
-    Option(
-        help="Variables in formulas: r, s, n, t; also h (plays left) and K (arms).",
-        show_default="r,s,n,t",
-    ),
-]
-Resume = Annotated[bool, Option("--resume", help="Continue the run of --out that was stopped.")]
-Force = Annotated[bool, Option("--force", help="Overwrite the files that the options name.")]
-Threads = Annotated[int | None, Option(help="All cores by default.")]
-Scheduler = Annotated[
-    str | None,
-    Option(
-        "--cluster",
-        help="Hand the work to the workers of a running Dask scheduler, such as tcp://host:8786.",
-    ),
-]
-WorkerCount = Annotated[
-    int | None,
-    Option(
-        "--workers", help="Start this many worker processes on this machine for the run, with Dask."
-    ),
+Resume = Annotated[bool, "Continue the run of --out that was stopped."]
+Force = Annotated[bool, "Overwrite the files that the options name."]
+Threads = Annotated[int | None, "All cores by default."]
+Show = Annotated[
+    str | None, "successes: expected successes beside regret, for arms that pay 0 or 1."
 ]
 Json = Annotated[bool, Option("--json", help="Print the result as JSON.")]
 
-# Options that the command line deals with itself.
-_OWN = ("arms", "cluster", "workers", "as_json")
+
+def with_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command as Typer wants it: the options of its groups stand among its own."""
+    parameters, call = _expand(command)
+
+    def run(**given: Any) -> None:
+        call(given)
+
+    run.__doc__ = command.__doc__
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return run
 
 
-def arguments(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Keyword arguments for the library's function, from the `locals()` of a command.
+def _expand(
+    function: Callable[..., Any],
+) -> tuple[list[inspect.Parameter], Callable[[dict[str, Any]], Any]]:
+    """The options of a function and of its groups, and how to call it with the values of all."""
+    parameters: list[inspect.Parameter] = []
+    readers: dict[str, Callable[[dict[str, Any]], Any]] = {}
+    for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
+        kind, (first, *default) = parameter.annotation.__origin__, parameter.annotation.__metadata__
+        if inspect.isfunction(first):
+            inner, readers[name] = _expand(first)
+            parameters += inner
+            continue
+        if isinstance(first, str):
+            flag = [f"--{name}"] if kind is bool else []
+            first = Option(*flag, help=first, show_default=default[0] if default else True)
+        parameter = parameter.replace(annotation=Annotated[kind, first])
+        parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+        readers[name] = itemgetter(name)
+    return parameters, lambda given: function(
+        **{name: read(given) for name, read in readers.items()}
+    )
 
-    A new option is therefore one line in the command's signature.
+
+def arguments(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Keyword arguments for the library, from the `locals()` of a command: its options and groups.
+
+    So an option of a command, too, is one declaration. What the command line deals with itself is
+    left out.
     """
-    from ..priors import prior
-
-    found = {name: value for name, value in options.items() if name not in _OWN}
-    found["prior"] = prior(options["prior"], arms=options["arms"])
-    if options.get("time_limit") is not None:
-        found["time_limit"] = read_seconds(options["time_limit"])
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        if isinstance(value, dict):  # of a group
+            found |= value
+        elif name not in ("resources", "as_json", "show"):
+            found[name] = value
     return found
+
+
+def _read_prior(
+    prior: Annotated[str, "What problems are like (see `metabandit priors`)."] = "bernoulli",
+    arms: Arms = None,
+) -> Any:
+    from ..priors import prior as read
+
+    return read(prior, arms=arms)
+
+
+Prior = Annotated[Any, _read_prior]
+
+
+def _read_feedback(
+    batch: Annotated[
+        str | None,
+        "Rewards are known when a batch of this many plays is played: 500, sizes such as "
+        "200,300,500, or geometric:growth=1.1.",
+    ] = None,
+    delay: Annotated[
+        str | None,
+        "A reward is known this many plays later: 30, or geometric:mean=50 for random delays.",
+    ] = None,
+    min_share: Annotated[
+        float, "The probability that every arm keeps at every play, whatever the policy."
+    ] = 0.0,
+    pending: Annotated[
+        str,
+        "Whether plays whose reward is still to come count as plays of their arm: count or ignore.",
+    ] = "count",
+) -> Any:
+    from ..feedback import Feedback as Made
+
+    return Made(
+        batch=1 if batch is None else batch,
+        delay=0 if delay is None else delay,
+        min_share=min_share,
+        pending=pending,
+    )
+
+
+Feedback = Annotated[Any, _read_feedback]
+
+
+def _read_task(
+    prior: Prior, feedback: Feedback, seed: Seed = 0, floor_effort: FloorEffort = None
+) -> dict[str, Any]:
+    return arguments(locals())
+
+
+# What `evaluate`, `learn`, `search` and `advise` are asked about, as their keyword arguments.
+Task = Annotated[dict[str, Any], _read_task]
+
+
+def _read_run(
+    task: Task,
+    horizon: Horizon = 100,
+    objective: Annotated[
+        str,
+        "regret (its mean over problems), wins (against --reference), quantile:q=0.9, "
+        "worst (the largest over problems), simple (regret of the arm chosen at the end), or, for "
+        "`learn`, regret with the power of a trial: power:p1=0.3,p2=0.5,least=0.8,test=fisher.",
+    ] = "regret",
+    reference: Annotated[str | None, "The policy that the objective wins compares with."] = None,
+    start: Start = None,
+    effort: Effort = 1.0,
+    time_limit: Annotated[
+        str | None, "End the search after this time, such as 90s, 5m or 1h."
+    ] = None,
+    resume: Resume = False,
+    force: Force = False,
+) -> dict[str, Any]:
+    given = arguments(locals())
+    given["time_limit"] = None if time_limit is None else read_seconds(time_limit)
+    return given
+
+
+# The same of a search that can be stopped and resumed: `learn` and `search`.
+Run = Annotated[dict[str, Any], _read_run]
+
+
+def _read_resources(
+    threads: Threads = None,
+    cluster: Annotated[
+        str | None,
+        "Hand the work to the workers of a running Dask scheduler, such as tcp://host:8786.",
+    ] = None,
+    workers: Annotated[
+        int | None, "Start this many worker processes on this machine for the run, with Dask."
+    ] = None,
+) -> tuple[int | None, str | None, int | None]:
+    return threads, cluster, workers
+
+
+# Who works: threads, the address of a scheduler, how many workers to start (see running.py).
+Resources = Annotated[tuple[int | None, str | None, int | None], _read_resources]
+
+
+def _read_grammar(
+    constants: Annotated[
+        str | None, "Numbers in formulas, separated by commas.", "1,2,3,5,7"
+    ] = None,
+    operators: Annotated[
+        str | None,
+        "Operators in formulas: add, subtract, multiply, divide, min, max, sqrt, ln, abs, "
+        "negate, invert; also exp, power and kl_upper.",
+        "all but the last three",
+    ] = None,
+    variables: Annotated[
+        str | None,
+        "Variables in formulas: r, s, n, t; also h (plays left) and K (arms).",
+        "r,s,n,t",
+    ] = None,
+) -> Any:
+    if constants is operators is variables is None:
+        return None
+    from ..formulas import Grammar
+
+    return Grammar.read(operators=operators, variables=variables, constants=constants)
+
+
+# A `Grammar`, or None if no option asks for one.
+Grammar = Annotated[Any, _read_grammar]
 
 
 def read_seconds(text: str) -> float:

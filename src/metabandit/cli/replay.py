@@ -8,33 +8,30 @@ from typing import Annotated
 from typer import Argument, Option
 
 from . import options
-from .display import progress_bar, say, show_json, show_rows
-
-Log = Annotated[
-    Path,
-    Argument(
-        help="A CSV file with the columns arm and reward: plays made at random, in order.",
-        show_default=False,
-    ),
-]
-Policies = Annotated[
-    list[str],
-    Option(
-        "--policy",
-        help="A policy file, a name such as ucb1-tuned or an expression; may be given several times.",
-        show_default=False,
-    ),
-]
-Horizon = Annotated[
-    int | None,
-    Option(help="Plays per episode.", show_default="what the first learned policy was trained for"),
-]
+from .display import progress_bar, say, show_json, show_rows, told
 
 
 def command(
-    log: Log,
-    policies: Policies,
-    horizon: Horizon = None,
+    log: Annotated[
+        Path,
+        Argument(
+            help="A CSV file with the columns arm and reward: plays made at random, in order.",
+            show_default=False,
+        ),
+    ],
+    policies: Annotated[
+        list[str],
+        Option(
+            "--policy",
+            help="A policy file, a name such as ucb1-tuned or an expression; may be given several "
+            "times.",
+            show_default=False,
+        ),
+    ],
+    feedback: options.Feedback,
+    horizon: Annotated[
+        int | None, "Plays per episode.", "what the first learned policy was trained for"
+    ] = None,
     seed: options.Seed = 0,
     as_json: options.Json = False,
 ) -> None:
@@ -42,13 +39,15 @@ def command(
     from ..replaying import replay
 
     with progress_bar("replaying") as progress:
-        result = replay(log, policies, horizon=horizon, seed=seed, progress=progress)
+        result = replay(
+            log, policies, horizon=horizon, seed=seed, feedback=feedback, progress=progress
+        )
     if as_json:
         show_json(result.to_dict())
         return
     caption = (
         f"Reward of {result.horizon} plays, replayed from {result.plays:,} random plays of "
-        f"{result.arms} arms; more is better\n{result.log}, seed {result.seed}"
+        f"{result.arms} arms; more is better\n{result.log}, seed {result.seed}{told(feedback)}"
     )
     show_rows(result.rows(), align="lr", caption=caption)
     for warning in result.warnings():

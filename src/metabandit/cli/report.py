@@ -16,22 +16,18 @@ def command(
     records: Annotated[
         list[Path],
         typer.Argument(
-            help="The folder or records.jsonl of a reproduction; or files with what evaluate, learn or "
-            "search printed with --json.",
+            help="The folder or records.jsonl of a reproduction; or files with what evaluate, learn, "
+            "search or trial printed with --json.",
             show_default=False,
         ),
     ],
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="The page to write (.html, with everything in it), or its text and tables (.md).",
-            show_default="report.html, unless --tables or --figures is given",
-        ),
+        "The page to write (.html, with everything in it), or its text and tables (.md).",
+        "report.html, unless --tables or --figures is given",
     ] = None,
-    tables: Annotated[
-        Path | None, typer.Option(help="A folder for each table as Markdown and LaTeX.")
-    ] = None,
-    figures: Annotated[Path | None, typer.Option(help="A folder for each picture.")] = None,
+    tables: Annotated[Path | None, "A folder for each table as Markdown and LaTeX."] = None,
+    figures: Annotated[Path | None, "A folder for each picture."] = None,
     kinds: Annotated[
         list[str] | None,
         typer.Option(

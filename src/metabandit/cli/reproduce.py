@@ -12,7 +12,7 @@ import typer
 
 from . import options
 from .display import progress_bar, say, show_json, show_table
-from .running import joined, stopping
+from .running import working
 
 if TYPE_CHECKING:
     from ..report.content import Section
@@ -21,6 +21,7 @@ _MINUTE = 60.0
 
 
 def command(
+    *,
     part: Annotated[
         str,
         typer.Argument(
@@ -28,22 +29,15 @@ def command(
         ),
     ] = "all",
     scale: Annotated[
-        str,
-        typer.Option(
-            help="quick (small budgets, minutes), or paper (its budgets; about two hours on two cores)."
-        ),
+        str, "quick (small budgets, minutes), or paper (its budgets; about two hours on two cores)."
     ] = "quick",
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="A folder for records and report; steps with a record there are not done again.",
-            show_default="reproduction-SCALE",
-        ),
+        "A folder for records and report; steps with a record there are not done again.",
+        "reproduction-SCALE",
     ] = None,
     seed: options.Seed = 0,
-    threads: options.Threads = None,
-    cluster: options.Scheduler = None,
-    workers: options.WorkerCount = None,
+    resources: options.Resources,
     as_json: options.Json = False,
 ) -> None:
     """Reproduce the paper's experiments, and show them beside the paper's figures.
@@ -55,21 +49,8 @@ def command(
 
     folder = default_folder(scale) if out is None else out
     again = f"started again with the same options, it goes on from the records in {folder}"
-    with (
-        stopping(again),
-        joined(cluster, workers, kept=lambda: again) as others,
-        progress_bar("reproducing", others) as bar,
-    ):
-        records = reproduce(
-            part,
-            scale=scale,
-            out=folder,
-            seed=seed,
-            threads=threads,
-            executor=others,
-            progress=_teller(bar),
-            announce=say,
-        )
+    with working("reproducing", resources, stopped=again, kept=lambda: again) as (who, tell):
+        records = reproduce(part, scale=scale, out=folder, seed=seed, **who, progress=_often(tell))
     report = load_report([folder])
     with progress_bar("drawing the report") as bar:
         written = write_report(report, folder / "report.html", force=True, progress=bar)
@@ -92,15 +73,15 @@ def _show(section: Section) -> None:
         typer.echo(f"{text}\n")
 
 
-def _teller(bar: Callable[..., None]) -> Callable[[float, str], None]:
+def _often(tell: Callable[[float, str], None]) -> Callable[[float, str], None]:
     """Progress as a bar; where nobody sees it, as a line per minute."""
     last = time.monotonic()
 
-    def tell(share: float, doing: str) -> None:
+    def told(share: float, doing: str) -> None:
         nonlocal last
-        bar(share, 1.0, doing)
+        tell(share, doing)
         if not sys.stderr.isatty() and time.monotonic() - last > _MINUTE:
             last = time.monotonic()
             say(f"{100.0 * share:.0f} % done, {doing}")
 
-    return tell
+    return told

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import WorkerError
-from .display import say
+from .display import progress_bar, say
+from .options import Resources
 
 if TYPE_CHECKING:
     from ..cluster import Cluster
 
 
 @contextmanager
-def stopping(nothing: str) -> Iterator[None]:
+def stopping(message: Callable[[], str]) -> Iterator[None]:
     """Exit with code 130 and a message if a person stops what has no result yet.
 
     SIGTERM, which batch systems send, is treated like Ctrl-C.
@@ -32,18 +33,17 @@ def stopping(nothing: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        say(f"stopped: {nothing}")
+        say(f"stopped: {message()}")
         raise typer.Exit(130) from None
 
 
 @contextmanager
-def joined(
-    address: str | None, workers: int | None, *, kept: Callable[[], str]
-) -> Iterator[Cluster | None]:
+def joined(resources: Resources, *, kept: Callable[[], str]) -> Iterator[Cluster | None]:
     """Join the cluster of `--cluster` or `--workers`, if any, until the work is done.
 
     `kept` says what a person can do if the cluster is lost on the way.
     """
+    _, address, workers = resources
     if address is None and workers is None:
         yield None
         return
@@ -62,6 +62,24 @@ def joined(
         finally:
             # Nobody waits for what is still running.
             cluster.shutdown(wait=False)
+
+
+@contextmanager
+def working(
+    what: str, resources: Resources, *, stopped: str, kept: Callable[[], str]
+) -> Iterator[tuple[dict[str, Any], Callable[[float, str], None]]]:
+    """Do long work that can be stopped: yield who works, as keyword arguments, and a progress bar.
+
+    The bar is called with the share that is done and what is going on; `stopped` is said if a person
+    ends what has no result yet, `kept` if the cluster is lost.
+    """
+    with (
+        stopping(lambda: stopped),
+        joined(resources, kept=kept) as executor,
+        progress_bar(what, executor) as bar,
+    ):
+        given = {"threads": resources[0], "executor": executor, "announce": say}
+        yield given, lambda share, doing: bar(share, 1.0, doing)
 
 
 def go_on(out: Path | None, *states: Path) -> str:

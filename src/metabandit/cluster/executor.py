@@ -122,6 +122,8 @@ class Cluster(Executor):
         plural = "" if self.workers == 1 else "s"
         return f"{self.workers} worker{plural}, {self.done} of {self.submitted} pieces"
 
+    __str__ = tell
+
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Leave the cluster; end it if it was started here."""
         if wait and not cancel_futures and self._fault is None:

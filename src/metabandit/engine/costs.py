@@ -9,21 +9,35 @@ index), and exact evaluation passes through about 8e8 states of two arms per sec
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 
+from ..bayes.batches import batch_work
 from ..bayes.induction import slice_bytes, states
+from ..bayes.optimum import has_optimum
+from ..feedback import IMMEDIATE, Feedback
 from ..language import operators
-from ..memory import check_memory
+from ..memory import LONGEST, check_memory, check_time, duration, free_memory
 from ..policies import IndexPolicy, Plan, Policy
 from ..priors import Prior, Table
 from ..priors.families import BETA
+from .problems import GROUP
+from .simulated import MOST_LANES
 from .states import LONG, mirrors
+
+# Episodes of a part of the work.
+MOST_EPISODES = 16_384
 
 # Plays times arms that a core simulates per second: with a typical policy, and with a simple index.
 PLAYS = 2e8
 SIMPLE_PLAYS = 3 * PLAYS
 # Cores that plans count on.
 CORES = 2
+# Plays that an exact evaluation can have; batches pass through so many states that it is fewer.
+MOST_PLAYS = 4096
+# Seconds after which a person is told how long something takes.
+_PATIENCE = 20.0
 # Episodes after which the standard error of a typical policy is 0.1 % of its regret.
 EPISODES_FOR_COMPARISON = 1_000_000
 
@@ -33,7 +47,9 @@ def simulation_seconds(prior: Prior, horizon: int, episodes: float) -> float:
     return float(episodes) * horizon * prior.arms / PLAYS
 
 
-def exact_seconds(prior: Prior, horizon: int, problems: int = 0) -> float:
+def exact_seconds(
+    prior: Prior, horizon: int, problems: int = 0, *, feedback: Feedback = IMMEDIATE
+) -> float:
     """About how many seconds one policy takes on one thread, with its regret on this many problems.
 
     The problems of a table need not be counted: they are known.
@@ -41,18 +57,46 @@ def exact_seconds(prior: Prior, horizon: int, problems: int = 0) -> float:
     if prior.arms > 2:
         return states(prior.arms, horizon) / 1e8
     problems = len(prior.means) if isinstance(prior, Table) else problems
-    return states(2, horizon) / 8e8 + problems * horizon**3 / 1e10
+    # Short horizons have little to compute, but every problem has its pass.
+    on_problems = problems * (horizon**3 / 1e10 + horizon / 1e7) + (5e-4 if problems else 0.0)
+    if feedback != IMMEDIATE and horizon > MOST_PLAYS:
+        return math.inf
+    if feedback != IMMEDIATE:
+        # Of a batch, the indices of each play and the states that it leads to.
+        ends = [0, *feedback.ends(horizon)]
+        passed = sum(
+            math.comb(after + 3, 3) * (after - made + 3) + (made + 1) ** 2 * (after - made) ** 2
+            for made, after in pairwise(ends)
+        )
+        return passed / 5e7 + on_problems
+    return states(2, horizon) / 8e8 + on_problems
 
 
-def optimum_seconds(prior: Prior, horizon: int) -> float:
-    """About how many seconds the optimum takes on one thread."""
+def trial_seconds(
+    prior: Prior, horizon: int, points: int, *, feedback: Feedback = IMMEDIATE
+) -> float:
+    """About how many seconds the characteristics of a trial take, at this many points."""
+    final = states(prior.arms, horizon) - states(prior.arms, max(horizon - 1, 0))
+    return (
+        2.0 * exact_seconds(prior, horizon, feedback=feedback)
+        + final * (5e-7 + points * 3e-8)
+        + points * 1e-3
+    )
+
+
+def optimum_seconds(prior: Prior, horizon: int, feedback: Feedback = IMMEDIATE) -> float:
+    """About how many seconds the optimum takes on one thread; infinite if it is not known."""
+    if not has_optimum(prior, feedback) or (feedback != IMMEDIATE and horizon > MOST_PLAYS):
+        return math.inf
+    if feedback != IMMEDIATE:
+        return sum(batch_work([0, *feedback.ends(horizon)])) / 5e8
     return states(prior.arms, horizon) / (1e9 if prior.arms == 2 else 1e8)
 
 
-def exact_is_cheaper(prior: Prior, horizon: int) -> bool:
+def exact_is_cheaper(prior: Prior, horizon: int, feedback: Feedback = IMMEDIATE) -> bool:
     """Whether exact evaluation takes less than simulating to 0.1 % of the regret."""
     work = EPISODES_FOR_COMPARISON * horizon * prior.arms
-    return exact_seconds(prior, horizon) <= work / SIMPLE_PLAYS
+    return exact_seconds(prior, horizon, feedback=feedback) <= work / SIMPLE_PLAYS
 
 
 def slowness(policy: Policy) -> float:
@@ -74,16 +118,71 @@ def reward_slowness(prior: Prior) -> float:
     return 60.0 if prior.family == BETA else 1.0
 
 
-def check_exact_memory(
-    prior: Prior, horizon: int, plans: Sequence[Plan], *, at_once: int = 1
+def check_exact(
+    prior: Prior,
+    horizon: int,
+    plans: Sequence[Plan],
+    *,
+    at_once: int = 1,
+    feedback: Feedback = IMMEDIATE,
 ) -> None:
-    """Refuse an exact evaluation that does not fit in memory, with this many policies at once."""
-    mirror = all(mirrors(plan, prior) for plan in plans)
-    check_memory(
-        at_once * slice_bytes(prior.arms, horizon, mirror=mirror),
-        f"exact evaluation for {prior.arms} arms and {horizon} plays",
-        "choose a shorter horizon, or the method monte-carlo",
+    """Refuse an exact evaluation that does not fit in memory or time, with this many policies at once."""
+    mirror = feedback == IMMEDIATE and all(mirrors(plan, prior) for plan in plans)
+    needed = slice_bytes(prior.arms, horizon, mirror=mirror)
+    if feedback != IMMEDIATE:
+        # Of a batch: the indices of each play, and the chances of what it can bring (states.Batches).
+        most = max(after - made for made, after in pairwise([0, *feedback.ends(horizon)]))
+        needed = 2 * needed + 16 * (horizon + 1) * (most * most + (most + 1) ** 2)
+    told = "" if feedback == IMMEDIATE else f" with {feedback}"
+    what = f"exact evaluation for {prior.arms} arms and {horizon} plays{told}"
+    remedy = "choose a shorter horizon, or the method monte-carlo"
+    check_memory(at_once * needed, what, remedy)
+    seconds = exact_seconds(prior, horizon, feedback=feedback)
+    check_time(len(plans) * seconds, what, remedy)
+
+
+def check_simulation(
+    prior: Prior,
+    horizon: int,
+    *,
+    policies: int,
+    problems: int,
+    runs: int = 1,
+    threads: int = 1,
+    announce: Callable[[str], None] | None = None,
+) -> None:
+    """Refuse a simulation that does not fit in memory or time; tell how long one takes that does.
+
+    problems, runs: what each policy plays
+    """
+    episodes = problems * runs
+    seconds = policies * reward_slowness(prior) * simulation_seconds(prior, horizon, episodes)
+    fit = int(episodes * LONGEST / seconds) if seconds else episodes
+    check_time(
+        seconds,
+        f"to simulate {episodes:,} episodes of {horizon:,} plays of {prior.arms:,} arms, {policies:,} "
+        f"{'policy' if policies == 1 else 'policies'} each",
+        f"choose at most {fit:,} episodes" if fit else "choose a shorter horizon",
     )
+    # Problems are drawn in groups; a thread plays some in step, and keeps the regret at checkpoints.
+    group = 8 * GROUP * prior.arms * (2 + len(prior.family.parameters))
+    lanes, kept = 64 * MOST_LANES * prior.arms, 400
+    fit = int(max(0.0, free_memory() - group) / threads - lanes) // kept
+    check_memory(
+        group + threads * (lanes + kept * min(episodes, max(MOST_EPISODES, runs))),
+        f"to simulate problems of {prior.arms:,} arms, {runs:,} episodes each, with {threads} threads",
+        f"choose at most {fit:,} runs per problem" if fit > 0 else "choose fewer arms or threads",
+    )
+    announce_time(seconds, threads, announce)
+
+
+def announce_time(
+    seconds: float, threads: int, announce: Callable[[str], None] | None = None
+) -> None:
+    """Tell how long something takes that is not over at once."""
+    cores = min(threads, CORES)
+    if announce is not None and _PATIENCE < seconds / cores < math.inf:
+        announce(f"this takes about {duration(seconds / cores)} ...")
 
 
 def at_once(horizon: int, threads: int, plans: int) -> int:

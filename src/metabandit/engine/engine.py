@@ -10,49 +10,87 @@ import math
 import threading
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..bayes.induction import states
 from ..checkpoint import Checkpoint
+from ..feedback import IMMEDIATE, Feedback
 from ..interrupts import interrupts_later
 from ..policies import Plan, Progress
 from ..priors import Prior
 from ..priors.families import Array
 from ..workers import Job, Workers, split
-from .costs import at_once, check_exact_memory, exact_seconds, simulation_seconds
+from .costs import (
+    MOST_EPISODES,
+    at_once,
+    check_exact,
+    check_simulation,
+    exact_seconds,
+    simulation_seconds,
+)
 from .exact import Exact, without_noise
-from .results import Evaluation
+from .results import Evaluation, evaluation_of
 from .simulated import MOST_LANES, ChunkSums, Sampling, Simulation
+from .threads import in_order
 
 # Steps times arms that a chunk aims at: large enough to keep the overhead small, small enough for
 # all cores to share the work.
 _CHUNK_WORK = 4_000_000
-_MOST_EPISODES = 16_384
 # Per-problem regrets that are kept in all; beyond, only sums are.
 _MOST_KEPT = 100_000_000
 # Plays times arms of a policy between two sums, of which there are not many more than _BLOCKS.
 _BLOCK_WORK = 2e8
 _BLOCKS = 256
+# What the chunks of a simulation add up to.
+_SUMMED = ("total", "squares", "products", "plays")
+
+
+def hand_out(
+    workers: Workers,
+    tool: Callable[[], Any],
+    method: str,
+    seconds: float,
+    count: int,
+    arguments: Callable[[slice], tuple[Any, ...]],
+) -> list[Any] | None:
+    """What workers give for runs of `count` items in order; None if it is not worth handing out."""
+    if not workers.worth(seconds, method):
+        return None
+    jobs = [
+        Job(arguments(slice(first, last)), seconds * (last - first) / count)
+        for first, last in workers.cut(count, seconds, method)
+    ]
+    return list(workers.run(tool, method, jobs))
 
 
 class Engine:
     """Computes regret for one prior and horizon; the same results whoever works."""
 
-    def __init__(self, prior: Prior, horizon: int, workers: Workers) -> None:
+    def __init__(
+        self,
+        prior: Prior,
+        horizon: int,
+        workers: Workers,
+        *,
+        feedback: Feedback = IMMEDIATE,
+    ) -> None:
         self.prior = prior
         self.horizon = horizon
+        self.feedback = feedback
         self.workers = workers
         # The same object for all calls, so that a worker makes its tool once.
         self._tools: dict[Any, Callable[[], Any]] = {}
 
     def _tool(self, kind: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         key = (kind, arguments, tuple(options.items()))
+        options["feedback"] = self.feedback
         made = partial(kind, self.prior, self.horizon, *arguments, **options)
         return self._tools.setdefault(key, made)
 
@@ -66,16 +104,15 @@ class Engine:
         Otherwise there is one column, the mean over the prior.
         """
         tool = self._tool(Exact, drawn=drawn)
-        each = exact_seconds(self.prior, self.horizon, 0 if drawn is None else drawn[1])
-        whole = len(plans) * each
-        if not self.workers.worth(whole, "regret"):
-            found: Array = tool().regret(plans, simple, self.workers.threads)
-            return found
-        jobs = [
-            Job((plans[first:last], simple), (last - first) * each)
-            for first, last in self.workers.cut(len(plans), whole, "regret")
-        ]
-        return np.concatenate(list(self.workers.run(tool, "regret", jobs)))
+        problems = 0 if drawn is None else drawn[1]
+        each = exact_seconds(self.prior, self.horizon, problems, feedback=self.feedback)
+        parts = hand_out(
+            self.workers, tool, "regret", len(plans) * each, len(plans),
+            lambda some: (plans[some], simple),
+        )  # fmt: skip
+        if parts is None:
+            parts = [tool().regret(plans, simple, self.workers.threads)]
+        return np.concatenate(parts)
 
     def simulated_regret(
         self,
@@ -91,6 +128,10 @@ class Engine:
         With `sums` its sum from each cut to the next. A policy that fails on some problems has
         failed on all, however they were cut.
         """
+        check_simulation(
+            self.prior, self.horizon, policies=len(plans), problems=cuts[-1] - cuts[0],
+            runs=sampling.runs, threads=self.workers.threads,
+        )  # fmt: skip
         tool = self._tool(Simulation, sampling)
         each = simulation_seconds(self.prior, self.horizon, sampling.runs)
         whole = len(plans) * (cuts[-1] - cuts[0]) * each
@@ -171,7 +212,7 @@ class Engine:
         self, plans: Sequence[Plan], points: Sequence[int], progress: Progress | None
     ) -> Iterator[Evaluation]:
         tool = self._tool(Exact)
-        each = exact_seconds(self.prior, self.horizon)
+        each = exact_seconds(self.prior, self.horizon, feedback=self.feedback)
         # One policy alone is done by the threads of this process together.
         if len(plans) > 1 and self.workers.worth(len(plans) * each, "alone"):
             jobs = [Job((plan, points), each) for plan in plans]
@@ -182,13 +223,20 @@ class Engine:
             return
         threads, arms = self.workers.threads, self.prior.arms
         together = at_once(self.horizon, threads, len(plans))
-        check_exact_memory(self.prior, self.horizon, plans, at_once=together)
+        check_exact(self.prior, self.horizon, plans, at_once=together, feedback=self.feedback)
         total = sum(
             states(arms, self.horizon) - states(arms, arms if plan.each_once else 0)
             for plan in plans
         )
-        report = _adding_up(lambda m: states(arms, m), total, progress)
-        exact = tool()
+        exact, done, lock = tool(), 0, threading.Lock()
+
+        def report(before: int, after: int) -> None:
+            nonlocal done
+            with lock:
+                done += states(arms, after) - states(arms, before)
+                if progress is not None:
+                    progress(done, total)
+
         with ThreadPoolExecutor(threads) as pool:
             share = pool.map if together == 1 and threads > 1 else map
 
@@ -209,40 +257,55 @@ class Engine:
         progress: Progress | None,
         file: Checkpoint,
         resume: bool,
+        announce: Callable[[str], None] | None = None,
     ) -> tuple[tuple[Evaluation, ...], Array]:
         """The evaluations of policies that play the same problems, and the covariance of their regrets."""
-        kept = problems * len(plans) <= _MOST_KEPT
-        sampling = replace(sampling, keep_regret=kept)
+        check_simulation(
+            self.prior, self.horizon, policies=len(plans), problems=problems, runs=sampling.runs,
+            threads=self.workers.threads, announce=announce,
+        )  # fmt: skip
+        sampling = replace(sampling, keep_regret=problems * len(plans) <= _MOST_KEPT)
         chunks = self._chunks(problems, sampling.runs)
         each = len(plans) * simulation_seconds(
             self.prior, self.horizon, problems * sampling.runs / len(chunks)
         )
-        sums = _Sums(len(plans), self.prior.arms, problems, sampling)
-        if resume:
-            sums.restore(file.read(sums.state(0).keys()))
+        sums, done = _no_sums(len(plans), self.prior.arms, problems, sampling), 0
 
         def state() -> dict[str, Any]:
-            return sums.state(chunks[sums.done][0] if sums.done < len(chunks) else problems)
+            ahead = chunks[done][0] if done < len(chunks) else problems
+            kept = {name: item[..., :ahead] for name, item in _kept(sums).items()}
+            return {"done": done, **kept, **{name: getattr(sums, name) for name in _SUMMED}}
 
+        if resume:
+            known = file.read(state().keys())
+            done = int(known.pop("done"))
+            for name, item in known.items():
+                getattr(sums, name)[..., : item.shape[-1]] = item
         try:
-            rest = chunks[sums.done :]
-            make = partial(Simulation, self.prior, self.horizon, sampling, plans)
+            rest = chunks[done:]
+            make = partial(
+                Simulation, self.prior, self.horizon, sampling, plans, feedback=self.feedback
+            )
             for (first, last), part in zip(rest, self._sums(make, rest, each), strict=True):
                 # Ctrl-C must not come between the sums and their number.
                 with interrupts_later():
-                    sums.add(part, first, last)
+                    for name in _SUMMED:
+                        getattr(sums, name)[:] += getattr(part, name)
+                    for name, item in _kept(sums).items():
+                        item[..., first:last] = getattr(part, name)
+                    done += 1
                 file.write(state)
                 if progress is not None:
                     progress(last, problems)
         finally:
-            if sums.done:
+            if done:
                 file.write(state, at_once=True)
-        return sums.evaluations([plan.name for plan in plans])
+        return _evaluations(sums, [plan.name for plan in plans], problems, sampling)
 
     def _chunks(self, problems: int, runs: int) -> list[tuple[int, int]]:
         """Runs of problems; whole blocks of the most lanes, so that no lane idles."""
         blocks = _CHUNK_WORK // (self.horizon * self.prior.arms) // MOST_LANES
-        size = max(1, min(_MOST_EPISODES, max(1, blocks) * MOST_LANES) // runs)
+        size = max(1, min(MOST_EPISODES, max(1, blocks) * MOST_LANES) // runs)
         return [(first, min(first + size, problems)) for first in range(0, problems, size)]
 
     def _sums(
@@ -250,115 +313,58 @@ class Engine:
     ) -> Iterator[ChunkSums]:
         """Sums of all chunks in their order, whoever simulates them; each takes `each` seconds."""
         if not self.workers.worth(each * len(chunks), "chunks"):
-            yield from _in_order(make().chunk, chunks, self.workers.threads)
+            simulation, threads = make(), self.workers.threads
+            # Not all at once: their sums take room.
+            yield from in_order(
+                lambda chunk: simulation.chunk(*chunk), chunks, threads, ahead=3 * threads
+            )
             return
         for results in self.workers.run(make, "chunks", chunk_jobs(chunks, each, self.workers)):
             yield from results
 
 
-class _Sums:
-    """What all policies have done so far, added up chunk by chunk."""
+def _no_sums(plans: int, arms: int, problems: int, sampling: Sampling) -> ChunkSums:
+    """What all policies have done before the first chunk."""
+    points = len(sampling.checkpoints) + 1
+    return ChunkSums(
+        np.zeros((plans, points)),
+        np.zeros((plans, points)),
+        np.zeros((plans, plans)),
+        np.zeros((plans, arms)),
+        np.empty((plans, problems), np.float32) if sampling.keep_regret else None,
+        np.empty((plans, arms, problems), np.float32) if sampling.keep_plays else None,
+    )
 
-    def __init__(self, plans: int, arms: int, problems: int, sampling: Sampling) -> None:
-        self.sampling = sampling
-        self.problems = problems
-        self.done = 0
-        self.total = np.zeros((plans, len(sampling.checkpoints) + 1))
-        self.squares = np.zeros_like(self.total)
-        self.products = np.zeros((plans, plans))
-        self.plays = np.zeros((plans, arms))
-        self.regret = np.empty((plans, problems if sampling.keep_regret else 0), np.float32)
-        self.kept_plays = np.empty(
-            (plans, arms, problems if sampling.keep_plays else 0), np.float32
+
+def _kept(sums: ChunkSums) -> dict[str, npt.NDArray[np.float32]]:
+    """What is kept of each problem, by its name."""
+    both = {"regret": sums.regret, "problem_plays": sums.problem_plays}
+    return {name: item for name, item in both.items() if item is not None}
+
+
+def _evaluations(
+    sums: ChunkSums, names: Sequence[str], problems: int, sampling: Sampling
+) -> tuple[tuple[Evaluation, ...], Array]:
+    """The evaluations of policies, and the covariance of their regrets."""
+    means = sums.total / problems
+    # Of one problem alone there is no spread.
+    freedom = problems - 1 or math.nan
+    spread = np.maximum(sums.squares - problems * means**2, 0.0)
+    errors = np.sqrt(spread / freedom / problems)
+    covariance = (sums.products - problems * np.outer(means[:, -2], means[:, -2])) / freedom
+    evaluations = tuple(
+        evaluation_of(
+            name,
+            sampling.checkpoints,
+            means[row],
+            errors[row],
+            sums.plays[row] / (problems * sampling.runs),
+            None if sums.regret is None else sums.regret[row],
+            None if sums.problem_plays is None else sums.problem_plays[row],
         )
-
-    def add(self, part: ChunkSums, first: int, last: int) -> None:
-        self.total += part.total
-        self.squares += part.squares
-        self.products += part.products
-        self.plays += part.plays
-        if self.sampling.keep_regret:
-            self.regret[:, first:last] = part.regret
-        if self.sampling.keep_plays:
-            self.kept_plays[:, :, first:last] = part.problem_plays
-        self.done += 1
-
-    def state(self, ahead: int) -> dict[str, Any]:
-        """What is known of the problems before `ahead`, to be written to a file."""
-        sums = {name: getattr(self, name) for name in ("total", "squares", "products", "plays")}
-        kept = {"regret": self.regret[:, :ahead], "kept_plays": self.kept_plays[:, :, :ahead]}
-        return {**sums, "done": self.done, **kept}
-
-    def restore(self, known: dict[str, Any]) -> None:
-        self.done = int(known["done"])
-        for name in ("total", "squares", "products", "plays"):
-            getattr(self, name)[:] = known[name]
-        self.regret[:, : known["regret"].shape[1]] = known["regret"]
-        self.kept_plays[:, :, : known["kept_plays"].shape[2]] = known["kept_plays"]
-
-    def evaluations(self, names: Sequence[str]) -> tuple[tuple[Evaluation, ...], Array]:
-        problems, sampling = self.problems, self.sampling
-        means = self.total / problems
-        freedom = problems - 1
-        with np.errstate(divide="ignore", invalid="ignore"):
-            spread = np.maximum(self.squares - problems * means**2, 0.0)
-            errors = np.sqrt(spread / freedom / problems)
-            covariance = (self.products - problems * np.outer(means[:, -2], means[:, -2])) / freedom
-        evaluations = tuple(
-            Evaluation(
-                policy=name,
-                mean_regret=float(means[row, -2]),
-                standard_error=float(errors[row, -2]) if freedom else math.nan,
-                simple_regret=float(means[row, -1]),
-                simple_error=float(errors[row, -1]) if freedom else math.nan,
-                checkpoints=np.array(sampling.checkpoints, dtype=np.int64),
-                curve=means[row, :-1],
-                curve_error=errors[row, :-1],
-                plays=self.plays[row] / (problems * sampling.runs),
-                problem_regret=self.regret[row] if sampling.keep_regret else None,
-                problem_plays=self.kept_plays[row] if sampling.keep_plays else None,
-            )
-            for row, name in enumerate(names)
-        )
-        return evaluations, covariance
-
-
-def _adding_up(
-    size: Callable[[int], int], total: int, progress: Progress | None
-) -> Callable[[int, int], None]:
-    """report(before, after) of several policies at once, told as one progress."""
-    done = 0
-    lock = threading.Lock()
-
-    def report(before: int, after: int) -> None:
-        nonlocal done
-        with lock:
-            done += size(after) - size(before)
-            if progress is not None:
-                progress(done, total)
-
-    return report
-
-
-def _in_order(
-    work: Callable[[int, int], ChunkSums], chunks: Sequence[tuple[int, int]], threads: int
-) -> Iterator[ChunkSums]:
-    """Results of all chunks in their order, at most a few ahead of the one that is due."""
-    if threads == 1 or len(chunks) == 1:
-        for chunk in chunks:
-            yield work(*chunk)
-        return
-    pool = ThreadPoolExecutor(threads)
-    waiting: list[Future[ChunkSums]] = []
-    try:
-        position = 0
-        while position < len(chunks) or waiting:
-            while position < len(chunks) and len(waiting) < 3 * threads:
-                waiting.append(pool.submit(work, *chunks[position]))
-                position += 1
-            yield waiting.pop(0).result()
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        for row, name in enumerate(names)
+    )
+    return evaluations, covariance
 
 
 def chunk_jobs(chunks: Sequence[tuple[int, int]], each: float, workers: Workers) -> Iterator[Job]:

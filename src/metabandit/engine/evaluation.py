@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
@@ -12,19 +12,23 @@ from typing import Any
 
 import numpy as np
 
-from ..bayes.optimum import check_solvable
+from ..bayes.bounds import Bound
+from ..bayes.optimum import Optimum, check_floor
 from ..checkpoint import Checkpoint
 from ..errors import InputError
+from ..feedback import Feedback
 from ..files import check_new
 from ..language import text
 from ..policies import IndexPolicy, Plan, Policy, Progress, Start, policy
-from ..priors import Prior, Table, check_prior
+from ..priors import Bernoulli, Prior, Table, check_prior
+from ..priors.families import Array
 from ..workers import Workers, stamp
 from . import exact, simulated
 from .costs import exact_is_cheaper
 from .engine import Engine
 from .floor import floor_of_comparison
-from .results import EXACT, MONTE_CARLO, Comparison
+from .problems import draw_problems
+from .results import EXACT, MONTE_CARLO, Comparison, Evaluation
 from .task import AUTO, Task, read_task
 
 
@@ -38,7 +42,9 @@ def evaluate(
     runs: int | None = None,
     seed: int = 0,
     start: str | Start | None = None,
+    feedback: Feedback | Mapping[str, Any] | None = None,
     floor: bool | None = None,
+    floor_effort: float | None = None,
     checkpoints: Sequence[int] | None = None,
     threads: int | None = None,
     executor: Executor | None = None,
@@ -70,8 +76,13 @@ def evaluate(
         One seed, one result, whatever the number of threads.
     start : str or Start, optional
         How index policies begin, unless their text says (see `policy`).
+    feedback : Feedback, optional
+        When rewards become known: in batches, after a delay; immediately by default.
     floor : bool, optional
-        Whether to add what the Bayes-optimal policy has; by default where that is quick.
+        Whether to add the least regret that any policy can have: the Bayes optimum, or a lower bound
+        (see `optimal`); by default where that is quick, or known from an earlier call.
+    floor_effort : float, optional
+        How much is computed for a lower bound, 1 by default.
     checkpoints : sequence of int, optional
         Numbers of plays at which the regret curve is taken; spread evenly by default.
     threads : int, optional
@@ -109,8 +120,8 @@ def evaluate(
     # Everything that can be refused is refused before anything is computed.
     task = read_task(
         prior, horizon, method=method, episodes=episodes, runs=runs, seed=seed, start=start,
-        checkpoints=checkpoints, threads=threads, executor=executor, lanes=lanes,
-        reward_seed=reward_seed, keep_plays=keep_plays,
+        feedback=feedback, checkpoints=checkpoints, threads=threads, executor=executor, lanes=lanes,
+        reward_seed=reward_seed, keep_plays=keep_plays, floor_effort=floor_effort,
     )  # fmt: skip
     asked = keep_plays or any(item is not None for item in (episodes, runs, reward_seed))
     if task.method == EXACT and asked:
@@ -123,9 +134,10 @@ def evaluate(
     elif resume:
         raise InputError("an evaluation continues from the file that `keep` names: give it")
     if floor:
-        check_solvable(prior, "the optimum")
+        check_floor(prior)
     for item in made:
         item.check(prior, task.horizon)
+        _warn_of_feedback(item, task, announce)
     plans = [item.plan(prior, task.horizon, progress) for item in made]
     task = replace(
         task,
@@ -134,8 +146,28 @@ def evaluate(
     )
     file = Checkpoint({}, None, "evaluation")
     if keep is not None:
-        file = Checkpoint({**_identity(made, prior), **_settings(task)}, Path(keep), "evaluation")
-    return _compare(task, plans, file, floor, resume=resume, progress=progress, announce=announce)
+        file = Checkpoint(_identity(task, made), Path(keep), "evaluation")
+    engine = Engine(prior, task.horizon, task.workers, feedback=task.feedback)
+    how: dict[str, Any] = {"progress": progress, "file": file, "resume": resume}
+    if task.method == EXACT:
+        if announce is not None:
+            exact.announce_compilation(prior.arms, announce, task.feedback)
+        evaluations = engine.evaluate_exactly(plans, task.checkpoints, **how)
+        covariance = np.zeros((len(plans), len(plans)))
+    else:
+        if announce is not None:
+            simulated.announce_compilation(
+                announce, prior, task.horizon, [plan.counts for plan in plans]
+            )
+        evaluations, covariance = engine.evaluate_by_simulation(
+            plans, task.sampling, task.problems, announce=announce, **how
+        )
+    lowest = floor_of_comparison(
+        prior, task.horizon, floor,
+        feedback=task.feedback, effort=task.bound_effort, threads=task.workers.threads,
+        progress=progress,
+    )  # fmt: skip
+    return compared(task, evaluations, covariance, lowest, start=str(task.start))
 
 
 def _read_policies(
@@ -148,16 +180,26 @@ def _read_policies(
     return [policy(item, start=start) for item in items]
 
 
+def _warn_of_feedback(item: Policy, task: Task, announce: Callable[[str], None] | None) -> None:
+    """Say so if a policy was learned for another feedback than it is evaluated with."""
+    if announce is None or item.learned is None or item.learned.feedback == task.feedback:
+        return
+    announce(
+        f"warning: {item.name} was learned for feedback {item.learned.feedback}, and is evaluated with "
+        f"{task.feedback}; learn it again for that"
+    )
+
+
 def _pick_method(task: Task, plans: Sequence[Plan], *, asked: bool) -> str:
     """`asked` is whether numbers were given that only a simulation has."""
     if task.method == MONTE_CARLO or (task.method == AUTO and asked):
         return MONTE_CARLO
-    obstacle = exact.obstacle(task.prior, plans, task.horizon)
+    obstacle = exact.obstacle(task.prior, plans, task.horizon, task.feedback)
     if task.method == EXACT:
         if obstacle is not None:
             raise InputError(f"{obstacle}; use the method monte-carlo")
         return EXACT
-    cheaper = obstacle is None and exact_is_cheaper(task.prior, task.horizon)
+    cheaper = obstacle is None and exact_is_cheaper(task.prior, task.horizon, task.feedback)
     return EXACT if cheaper else MONTE_CARLO
 
 
@@ -172,46 +214,15 @@ def _who_works(
     return able
 
 
-def _settings(task: Task) -> dict[str, Any]:
-    """What an evaluation must have in common with the one that it continues."""
-    points = list(task.checkpoints)
-    settings = {"horizon": task.horizon, "method": task.method, "checkpoints": points}
-    if task.method == MONTE_CARLO:
-        settings |= {
-            "episodes": task.problems * task.runs,
-            "runs": task.runs,
-            "seed": task.seed,
-            "reward_seed": task.seed if task.reward_seed is None else task.reward_seed,
-            "keep_plays": task.keep_plays,
-        }
-    return settings
-
-
-def _compare(
+def compared(
     task: Task,
-    plans: Sequence[Plan],
-    file: Checkpoint,
-    floor: bool | None,
+    evaluations: tuple[Evaluation, ...],
+    covariance: Array,
+    floor: Optimum | Bound | None,
     *,
-    resume: bool,
-    progress: Progress | None,
-    announce: Callable[[str], None] | None,
+    start: str,
 ) -> Comparison:
-    """Evaluate the plans by the method of the task, and put the floor under them."""
-    engine = Engine(task.prior, task.horizon, task.workers)
-    if task.method == EXACT:
-        if announce is not None:
-            exact.announce_compilation(task.prior.arms, announce)
-        evaluations = engine.evaluate_exactly(
-            plans, task.checkpoints, progress=progress, file=file, resume=resume
-        )
-        covariance = np.zeros((len(plans), len(plans)))
-    else:
-        if announce is not None:
-            simulated.announce_compilation(announce)
-        evaluations, covariance = engine.evaluate_by_simulation(
-            plans, task.sampling, task.problems, progress=progress, file=file, resume=resume
-        )
+    """Evaluations of a task beside each other."""
     return Comparison(
         evaluations=evaluations,
         prior=str(task.prior),
@@ -221,22 +232,32 @@ def _compare(
         episodes=0 if task.method == EXACT else task.problems * task.runs,
         runs=task.runs,
         seed=task.seed,
-        start=str(task.start),
+        start=start,
+        feedback=task.feedback,
         covariance=covariance,
-        floor=floor_of_comparison(
-            task.prior, task.horizon, floor, threads=task.workers.threads, progress=progress
-        ),
+        floor=floor,
+        best=_expected_best(task.prior),
     )
 
 
-def _identity(policies: Sequence[Policy], prior: Prior) -> dict[str, Any]:
-    """Which policies and problems: what a continued evaluation must have in common."""
+def _expected_best(prior: Prior) -> float | None:
+    """The expected mean of the best arm, of arms that pay 0 or 1; None where it is not known."""
+    if type(prior) is Bernoulli:
+        return prior.expected_best()
+    if isinstance(prior, Table) and prior.family.binary:
+        return float(prior.means.max(axis=1).mean())
+    return None
+
+
+def _identity(task: Task, policies: Sequence[Policy]) -> dict[str, Any]:
+    """What an evaluation must have in common with the one that it continues."""
 
     def digest(*parts: bytes) -> str:
         return hashlib.sha256(b"|".join(parts)).hexdigest()[:16]
 
+    prior = task.prior
     some = prior.means if isinstance(prior, Table) else prior.draw(np.random.default_rng(0), 64)
-    return {
+    settings = {
         "policies": ", ".join(item.name for item in policies),
         "prior": str(prior),
         "arms": prior.arms,
@@ -244,7 +265,20 @@ def _identity(policies: Sequence[Policy], prior: Prior) -> dict[str, Any]:
         "rules of the policies": digest(*map(_essence, policies)),
         "sample of the problems": digest(np.ascontiguousarray(some).tobytes()),
         "versions": stamp(),
+        "horizon": task.horizon,
+        "feedback": str(task.feedback),
+        "method": task.method,
+        "checkpoints": list(task.checkpoints),
     }
+    if task.method == MONTE_CARLO:
+        settings |= {
+            "episodes": task.problems * task.runs,
+            "runs": task.runs,
+            "seed": task.seed,
+            "reward_seed": task.seed if task.reward_seed is None else task.reward_seed,
+            "keep_plays": task.keep_plays,
+        }
+    return settings
 
 
 def _essence(item: Policy) -> bytes:
@@ -276,7 +310,7 @@ def recount(comparison: Comparison, prior: Prior) -> Comparison:
             'exact evaluation keeps no plays to count regret from; use method="monte-carlo"'
         )
     problems = comparison.episodes // comparison.runs
-    means = prior.regret_means(simulated.draw_problems(prior, comparison.seed, problems))
+    means = prior.regret_means(draw_problems(prior, comparison.seed, problems))
     gaps = means.max(axis=1, keepdims=True) - means
     regrets = []
     for evaluation in comparison:
@@ -289,6 +323,7 @@ def recount(comparison: Comparison, prior: Prior) -> Comparison:
         comparison,
         prior=str(prior),
         floor=None,
+        best=_expected_best(prior),
         covariance=covariance,
         evaluations=tuple(
             replace(

@@ -10,19 +10,20 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import IndexFault
+from ..feedback import IMMEDIATE, Feedback
 from ..policies import Plan
 from ..priors import Bernoulli, Prior, Table
 from ..priors.families import BERNOULLI, Array
 from . import states
-from .costs import at_once, check_exact_memory
+from .costs import MOST_PLAYS, at_once, check_exact
 from .results import Evaluation
-from .states import LONG, ThreeArms, TwoArms
+from .states import LONG, Batches, ThreeArms, TwoArms
 from .threads import in_threads
 
-_MOST_PLAYS = 4096
 
-
-def obstacle(prior: Prior, plans: Sequence[Plan], horizon: int) -> str | None:
+def obstacle(
+    prior: Prior, plans: Sequence[Plan], horizon: int, feedback: Feedback = IMMEDIATE
+) -> str | None:
     """Why there is no exact evaluation, or None if there is."""
     on_problems = isinstance(prior, Table) and prior.family == BERNOULLI
     if not (on_problems or type(prior) is Bernoulli):
@@ -33,19 +34,24 @@ def obstacle(prior: Prior, plans: Sequence[Plan], horizon: int) -> str | None:
     most = 2 if on_problems else 3
     if prior.arms > most:
         return f"exact evaluation is for up to {most} arms of {prior}, not {prior.arms}"
-    if horizon > _MOST_PLAYS:
-        return f"exact evaluation is for up to {_MOST_PLAYS} plays, not {horizon}"
+    if horizon > MOST_PLAYS:
+        return f"exact evaluation is for up to {MOST_PLAYS} plays, not {horizon}"
     for plan in plans:
-        if (why := states.obstacle(plan, prior.arms)) is not None:
+        if (why := states.obstacle(plan, prior.arms, feedback)) is not None:
             return f"{plan.name} has no exact evaluation: {why}"
     return None
 
 
-def announce_compilation(arms: int, announce: Callable[[str], None]) -> None:
+def announce_compilation(
+    arms: int, announce: Callable[[str], None], feedback: Feedback = IMMEDIATE
+) -> None:
     """Say so if the kernels must be compiled first, which happens once."""
-    from ..kernels import forward, jit, three_arms
+    from ..kernels import batches, forward, jit, three_arms
 
-    if not jit.is_cached(forward.run_two if arms == 2 else three_arms.step_forward):
+    kernel = three_arms.step_forward
+    if arms == 2:
+        kernel = forward.run_two if feedback == IMMEDIATE else batches.advance
+    if not jit.is_cached(kernel):
         announce("compiling the exact evaluation for this machine, once (about 20 s) ...")
 
 
@@ -56,18 +62,28 @@ class Exact:
         its place
     """
 
-    def __init__(self, prior: Prior, horizon: int, *, drawn: tuple[int, int] | None = None) -> None:
+    def __init__(
+        self,
+        prior: Prior,
+        horizon: int,
+        *,
+        drawn: tuple[int, int] | None = None,
+        feedback: Feedback = IMMEDIATE,
+    ) -> None:
         if drawn is not None:
             seed, problems = drawn
             prior = Table(prior.draw(np.random.default_rng(seed), problems)[..., 0])
         self.prior = prior
         self.horizon = horizon
+        self.feedback = feedback
         self.best = prior.expected_best() if isinstance(prior, Bernoulli) else 0.0
         self.gaps = np.zeros(0)
         if isinstance(prior, Table):
             self.gaps = prior.means.max(axis=1, keepdims=True) - prior.means
 
     def _states(self, plan: Plan, share: Callable[..., Any]) -> TwoArms | ThreeArms:
+        if self.feedback != IMMEDIATE:
+            return Batches(plan, self.prior, self.horizon, share, self.feedback)
         kind = TwoArms if self.prior.arms == 2 else ThreeArms
         return kind(plan, self.prior, self.horizon, share)
 
@@ -118,7 +134,7 @@ class Exact:
 
     def alone(self, plan: Plan, points: Sequence[int]) -> Evaluation:
         """The same in a process of its own."""
-        check_exact_memory(self.prior, self.horizon, [plan])
+        check_exact(self.prior, self.horizon, [plan], feedback=self.feedback)
         return self.evaluate(plan, points)
 
     def regret(self, plans: Sequence[Plan], simple: bool, threads: int = 1) -> Array:
@@ -126,9 +142,8 @@ class Exact:
 
         [policy, problem] with one column for the mean; infinite where an index is not finite.
         """
-        check_exact_memory(
-            self.prior, self.horizon, plans, at_once=at_once(self.horizon, threads, len(plans))
-        )
+        together = at_once(self.horizon, threads, len(plans))
+        check_exact(self.prior, self.horizon, plans, at_once=together, feedback=self.feedback)
         if self.horizon <= LONG:
             rows = in_threads(lambda plan: self._regret(plan, simple, map), plans, threads)
         else:

@@ -9,22 +9,25 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
 
 from ..errors import InputError
+from ..feedback import Feedback
 from ..numerics import episode_seed
 from ..policies import Policy, Progress
 from ..priors import Prior
 from ..priors.families import Array
 from ..settings import check_whole
-from . import simulated
-from .evaluation import evaluate
+from .evaluation import compared, evaluate
 from .floor import floor_of_comparison
-from .results import MONTE_CARLO, Comparison, Evaluation
+from .precision import Precision
+from .problems import draw_problems
+from .results import MONTE_CARLO, Comparison, Evaluation, evaluation_of
 from .rewards import EpisodeRewards
-from .task import read_task
+from .task import Task, read_task
 
 
 class Contestant(Protocol):
@@ -65,50 +68,35 @@ def _choice(arm: object, name: str, arms: int) -> int:
     return number
 
 
-class _Tally:
-    """What one contestant has done: regret at each checkpoint and simple regret, and plays."""
-
-    def __init__(self, name: str, points: Sequence[int], arms: int, episodes: int) -> None:
-        self.name = name
-        self.points = points
-        self.regret = np.empty((len(points) + 1, episodes))
-        self.plays = np.empty((arms, episodes))
-
-    def play(self, player: Contestant, rewards: EpisodeRewards, gaps: Array, episode: int) -> None:
-        """Let the contestant play an episode."""
-        arms = len(gaps)
-        plays, sums = [0] * arms, [0.0] * arms
-        done = 0
-        for row, point in enumerate(self.points):
-            for _ in range(point - done):
-                arm = _choice(player.select(), self.name, arms)
-                reward = rewards.reward(arm, plays[arm])
-                plays[arm] += 1
-                sums[arm] += reward
-                player.update(arm, reward)
-            done = point
-            # In the simulator's order, so that the same plays have the same regret to the last bit.
-            self.regret[row, episode] = sum(n * gap for n, gap in zip(plays, gaps, strict=True))
-        means = [total / n if n else -np.inf for total, n in zip(sums, plays, strict=True)]
-        self.regret[-1, episode] = gaps[np.array(means) == max(means)].mean()
-        self.plays[:, episode] = plays
-
-    def evaluation(self) -> Evaluation:
-        means = self.regret.mean(axis=1)
-        errors = self.regret.std(axis=1, ddof=1) / np.sqrt(self.regret.shape[1])
-        return Evaluation(
-            policy=self.name,
-            mean_regret=float(means[-2]),
-            standard_error=float(errors[-2]),
-            simple_regret=float(means[-1]),
-            simple_error=float(errors[-1]),
-            checkpoints=np.array(self.points, dtype=np.int64),
-            curve=means[:-1],
-            curve_error=errors[:-1],
-            plays=self.plays.mean(axis=1),
-            problem_regret=self.regret[-2].astype(np.float32),
-            problem_plays=self.plays.astype(np.float32),
-        )
+def _play(
+    player: Contestant, name: str, rewards: EpisodeRewards, gaps: Array, task: Task
+) -> tuple[list[float], list[int]]:
+    """Let a contestant play an episode: regret at each checkpoint and simple regret, and plays."""
+    arms, feedback = len(gaps), task.feedback
+    ends = feedback.ends(task.horizon)
+    plays, sums = [0] * arms, [0.0] * arms
+    due: dict[int, list[tuple[int, float]]] = {}
+    regret = []
+    for begin, point in pairwise([0, *task.checkpoints]):
+        for made in range(begin + 1, point + 1):
+            arm = _choice(player.select(), name, arms)
+            if feedback.min_share:
+                other = rewards.plays_at_random(made - 1, feedback.min_share)
+                arm = arm if other is None else other
+            reward = rewards.reward(arm, plays[arm])
+            when = made
+            if feedback.waits:
+                when = feedback.comes_after(made, ends, rewards.lateness(arm, plays[arm]))
+            due.setdefault(when, []).append((arm, reward))
+            plays[arm] += 1
+            sums[arm] += reward
+            for item in due.pop(made, ()):
+                player.update(*item)
+        # In the simulator's order, so that the same plays have the same regret to the last bit.
+        regret.append(sum(n * gap for n, gap in zip(plays, gaps, strict=True)))
+    means = [total / n if n else -np.inf for total, n in zip(sums, plays, strict=True)]
+    regret.append(gaps[np.array(means) == max(means)].mean())
+    return regret, plays
 
 
 def _read_contestants(given: object) -> dict[str, Make]:
@@ -133,6 +121,7 @@ def evaluate_external(
     beside: str | Policy | Sequence[str | Policy] = (),
     episodes: int = 1000,
     seed: int = 0,
+    feedback: Feedback | Mapping[str, Any] | None = None,
     floor: bool | None = None,
     checkpoints: Sequence[int] | None = None,
     progress: Progress | None = None,
@@ -148,8 +137,8 @@ def evaluate_external(
         As for `evaluate`.
     beside : str, Policy or a sequence of them, optional
         Policies of ours that play the same episodes, in the simulator; they come last.
-    episodes, seed, floor, checkpoints
-        As for `evaluate`, with one run per problem.
+    episodes, seed, feedback, floor, checkpoints
+        As for `evaluate`, with one run per problem. Rewards are handed over when they are known.
     progress : callable, optional
         Called as progress(episodes done, episodes in all).
 
@@ -177,9 +166,14 @@ def evaluate_external(
     """
     makers = _read_contestants(contestants)
     episodes = check_whole(episodes, "the number of episodes", 2)
-    task = read_task(prior, horizon, episodes=episodes, seed=seed, checkpoints=checkpoints)
+    task = read_task(
+        prior, horizon, method=MONTE_CARLO, episodes=episodes, seed=seed, feedback=feedback,
+        checkpoints=checkpoints,
+    )  # fmt: skip
     horizon, seed, points = task.horizon, task.seed, list(task.checkpoints)
-    lowest = floor_of_comparison(prior, horizon, floor, threads=1, progress=None)
+    lowest = floor_of_comparison(
+        prior, horizon, floor, feedback=task.feedback, threads=1, progress=None
+    )
     ours: tuple[Evaluation, ...] = ()
     given = [beside] if isinstance(beside, (str, Policy)) else list(beside)
     if given:
@@ -190,6 +184,7 @@ def evaluate_external(
             method=MONTE_CARLO,
             episodes=episodes,
             seed=seed,
+            feedback=task.feedback,
             floor=False,
             checkpoints=points,
             keep_plays=True,
@@ -200,30 +195,35 @@ def evaluate_external(
                 f"two policies are called {evaluation.policy!r}; give one another name"
             )
 
-    problems = simulated.draw_problems(prior, seed, episodes)
+    kind = Precision.of(prior, horizon).kind()
+    problems = draw_problems(prior, seed, episodes)
     means = prior.regret_means(problems)
     gaps = means.max(axis=1, keepdims=True) - means
-    tallies = [_Tally(name, points, prior.arms, episodes) for name in makers]
+    regret = np.empty((len(makers), len(points) + 1, episodes))
+    plays = np.empty((len(makers), prior.arms, episodes))
     for number, parameters in enumerate(problems):
         episode = Episode(number, prior.arms, horizon, episode_seed(seed, number))
-        rewards = EpisodeRewards(prior.family, parameters, episode.seed)
-        for tally, make in zip(tallies, makers.values(), strict=True):
-            tally.play(make(episode), rewards, gaps[number], number)
+        rewards = EpisodeRewards(prior.family, parameters, episode.seed, kind=kind)
+        for row, (name, make) in enumerate(makers.items()):
+            found = _play(make(episode), name, rewards, gaps[number], task)
+            regret[row, :, number], plays[row, :, number] = found
         if progress is not None:
             progress(number + 1, episodes)
 
-    evaluations = (*(tally.evaluation() for tally in tallies), *ours)
-    regret = np.stack([np.asarray(item.problem_regret, np.float64) for item in evaluations])
-    return Comparison(
-        evaluations=evaluations,
-        prior=str(prior),
-        arms=prior.arms,
-        horizon=horizon,
-        method=MONTE_CARLO,
-        episodes=episodes,
-        runs=1,
-        seed=seed,
-        start="their own",
-        covariance=np.atleast_2d(np.cov(regret)),
-        floor=lowest,
-    )
+    means, spread = regret.mean(axis=2), regret.std(axis=2, ddof=1)
+    theirs = [
+        evaluation_of(
+            name,
+            points,
+            means[row],
+            spread[row] / np.sqrt(episodes),
+            plays[row].mean(axis=1),
+            regret[row, -2].astype(np.float32),
+            plays[row].astype(np.float32),
+        )
+        for row, name in enumerate(makers)
+    ]
+    evaluations = (*theirs, *ours)
+    at_end = np.stack([np.asarray(item.problem_regret, np.float64) for item in evaluations])
+    covariance = np.atleast_2d(np.cov(at_end))
+    return compared(task, evaluations, covariance, lowest, start="their own")

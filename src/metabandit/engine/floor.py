@@ -1,13 +1,17 @@
-"""The floor under every regret: what the Bayes-optimal policy has, known now or computed meanwhile."""
+"""The floor under every regret: the Bayes optimum or a lower bound, known now or computed meanwhile."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import partial
 
+from ..bayes.bounds import Bound, has_bound, kept_bound
 from ..bayes.optimum import Optimum, has_optimum, optimal
 from ..errors import InputError
+from ..feedback import IMMEDIATE, Feedback
 from ..policies import Progress
 from ..priors import Prior
 from ..workers import Job, Pending, Workers
@@ -16,23 +20,29 @@ from .costs import optimum_seconds
 # A comparison shows the floor where it takes less than about a second, a search where it takes a minute.
 _QUICK = 1.0
 _PATIENCE = 60.0
+# Plays up to which a search computes a bound: the tables of longer ones take gigabytes.
+_LONGEST_BOUND = 1000
+# Seconds after which a search says how far the floor is.
+_SILENCE = 5.0
+# About the seconds that a lower bound takes with effort 1.
+_BOUND_SECONDS = 20.0
 
 
+@dataclass
 class Floor:
-    """What the Bayes-optimal policy has: known, or still being computed by a worker."""
+    """The least possible regret: known, or still being computed by a worker."""
 
-    def __init__(self, known: Optimum | None, pending: Pending | None = None) -> None:
-        self.known = known
-        self.pending = pending
+    known: Optimum | Bound | None
+    pending: Pending | None = None
 
-    def now(self) -> Optimum | None:
-        """The optimum if it is there already."""
+    def now(self) -> Optimum | Bound | None:
+        """The floor if it is there already."""
         if self.pending is not None and not self.pending.done():
             return None
         return self.wait()
 
-    def wait(self) -> Optimum | None:
-        """The optimum as soon as it is there; None if no memory is large enough."""
+    def wait(self) -> Optimum | Bound | None:
+        """The floor as soon as it is there; None if no memory is large enough."""
         if self.pending is not None:
             pending, self.pending = self.pending, None
             with suppress(InputError):
@@ -40,45 +50,105 @@ class Floor:
         return self.known
 
 
-class _Induction:
-    """Backward induction as a job for another process."""
+def solving_seconds(prior: Prior, horizon: int, feedback: Feedback) -> float:
+    """About how long backward induction takes for a floor; infinite if there is none (see `optimal`)."""
+    solved = feedback if has_optimum(prior, feedback) else IMMEDIATE
+    return optimum_seconds(prior, horizon, solved)
 
-    def __init__(self, prior: Prior, horizon: int) -> None:
-        self.prior = prior
-        self.horizon = horizon
 
-    def solve(self) -> Optimum:
-        return optimal(self.prior, self.horizon, threads=1)
+def _bound(
+    prior: Prior,
+    horizon: int,
+    feedback: Feedback,
+    effort: float,
+    *,
+    threads: int = 1,
+    compute: bool = True,
+    progress: Progress | None = None,
+) -> Bound | None:
+    """The bound for immediate feedback, which holds for any."""
+    found = kept_bound(
+        prior, horizon, effort=effort, threads=threads, compute=compute, progress=progress
+    )
+    return None if found is None else replace(found, feedback=str(feedback))
+
+
+def _compute(
+    prior: Prior,
+    horizon: int,
+    feedback: Feedback,
+    effort: float,
+    *,
+    threads: int,
+    progress: Progress | None = None,
+) -> Optimum | Bound | None:
+    """By backward induction where a search has the patience for it, else a bound."""
+    if solving_seconds(prior, horizon, feedback) <= _PATIENCE:
+        return optimal(prior, horizon, feedback=feedback, threads=threads, progress=progress)
+    return _bound(prior, horizon, feedback, effort, threads=threads, progress=progress)
+
+
+def _telling(announce: Callable[[str], None], what: str) -> Progress:
+    """A progress that says every few seconds how far it is."""
+    last = time.monotonic()
+
+    def progress(done: int, total: int) -> None:
+        nonlocal last
+        if time.monotonic() - last > _SILENCE:
+            last = time.monotonic()
+            announce(f"computing {what}: {100 * done // max(total, 1)} % ...")
+
+    return progress
 
 
 def floor_of_comparison(
-    prior: Prior, horizon: int, wanted: bool | None, *, threads: int, progress: Progress | None
-) -> Optimum | None:
-    """What the Bayes-optimal policy has, if it is wanted; None asks for it where it is quick."""
-    quick = has_optimum(prior) and optimum_seconds(prior, horizon) <= _QUICK
-    if wanted or (wanted is None and quick):
-        return optimal(prior, horizon, threads=threads, progress=progress if wanted else None)
+    prior: Prior,
+    horizon: int,
+    wanted: bool | None,
+    *,
+    feedback: Feedback,
+    effort: float = 1.0,
+    threads: int,
+    progress: Progress | None,
+) -> Optimum | Bound | None:
+    """The least possible regret, if it is wanted; None asks for it where it is quick, or known."""
+    seconds = solving_seconds(prior, horizon, feedback)
+    if wanted or (wanted is None and seconds <= _QUICK):
+        seen = progress if wanted else None
+        return optimal(
+            prior, horizon, feedback=feedback, effort=effort, threads=threads, progress=seen
+        )
+    if wanted is None and has_bound(prior) and not has_optimum(prior):
+        return _bound(prior, horizon, feedback, effort, compute=False)
     return None
 
 
 def floor_of_search(
-    prior: Prior, horizon: int, workers: Workers, announce: Callable[[str], None]
+    prior: Prior,
+    horizon: int,
+    workers: Workers,
+    announce: Callable[[str], None],
+    *,
+    feedback: Feedback,
+    effort: float,
 ) -> Floor | None:
-    """The Bayes-optimal regret, where it takes a minute at most."""
-    if not has_optimum(prior):
-        return None
-    seconds = optimum_seconds(prior, horizon)
+    """The least possible regret: the optimum where it takes a minute at most, else a bound."""
+    seconds, what = solving_seconds(prior, horizon, feedback), "the Bayes-optimal floor"
     if seconds > _PATIENCE:
-        return None
+        if not has_bound(prior) or horizon > _LONGEST_BOUND:
+            return None
+        seconds, what = effort * _BOUND_SECONDS, "a lower bound on regret"
+        if known := _bound(prior, horizon, feedback, effort, compute=False):
+            return Floor(known)
     if seconds > 2.0:
         if workers.executor is not None:
             # A worker does it meanwhile: nothing waits for it before the end.
-            tool = partial(_Induction, prior, horizon)
-            return Floor(None, workers.submit(tool, "solve", Job((), seconds)))
-        announce(
-            f"computing the Bayes-optimal floor for {horizon} plays, up to {seconds:.0f} s ..."
-        )
+            tool = partial(partial, _compute, prior, horizon, feedback, effort, threads=1)
+            return Floor(None, workers.submit(tool, "__call__", Job((), seconds)))
+        announce(f"computing {what} for {horizon} plays, up to {seconds:.0f} s ...")
     try:
-        return Floor(optimal(prior, horizon, threads=workers.threads))
+        told = _telling(announce, what)
+        threads = workers.threads
+        return Floor(_compute(prior, horizon, feedback, effort, threads=threads, progress=told))
     except InputError:  # more memory than there is
         return None

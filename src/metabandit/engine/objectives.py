@@ -6,7 +6,7 @@ mean over problems need no problems where exact evaluation gives the mean over t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,6 +17,22 @@ from ..settings import check_keys, read_number, read_settings
 
 
 @dataclass(frozen=True)
+class Power:
+    """The power that a policy must have as the design of a trial; what it lacks costs regret.
+
+    rates: the success rates of two arms at which the test must reject with probability `least`
+    test, level: the test, as `trials` reads it
+    penalty: regret per play for a power that lacks 1
+    """
+
+    rates: tuple[float, float]
+    least: float = 0.8
+    test: str = "fisher"
+    level: float = 0.05
+    penalty: float = 1.0
+
+
+@dataclass(frozen=True)
 class Objective:
     """What is minimised.
 
@@ -24,6 +40,7 @@ class Objective:
     mean: whether it is a mean over problems, which exact evaluation gives without drawing any
     simple: whether it is about simple regret
     needs_reference: whether it compares with another policy
+    power: the power that a policy must have, if that is part of it
     """
 
     name: str
@@ -32,6 +49,7 @@ class Objective:
     mean: bool = False
     simple: bool = False
     needs_reference: bool = False
+    power: Power | None = None
 
 
 def _mean(regret: Array, reference: Array | None) -> Array:
@@ -50,8 +68,7 @@ def _worst(regret: Array, reference: Array | None) -> Array:
     return np.asarray(regret.max(axis=1))
 
 
-def _quantile(settings: Mapping[str, float]) -> Objective:
-    q = settings["q"]
+def _quantile(q: float) -> Objective:
     if not 0.0 < q < 1.0:
         raise InputError(f"q of the objective quantile must be between 0 and 1, not {q:g}")
 
@@ -65,17 +82,17 @@ def _quantile(settings: Mapping[str, float]) -> Objective:
 
 
 REGRET = Objective("regret", "mean regret over problems", _mean, mean=True)
-_KINDS: dict[str, Callable[[Mapping[str, float]], Objective]] = {
-    "regret": lambda settings: REGRET,
-    "wins": lambda settings: Objective(
+_KINDS = {
+    "regret": REGRET,
+    "wins": Objective(
         "wins",
         "the share of problems on which a reference policy has less regret; equal counts half",
         _losses,
         needs_reference=True,
     ),
-    "quantile": _quantile,
-    "worst": lambda settings: Objective("worst", "the largest regret over problems", _worst),
-    "simple": lambda settings: Objective(
+    "quantile": _quantile(0.9),
+    "worst": Objective("worst", "the largest regret over problems", _worst),
+    "simple": Objective(
         "simple",
         "mean simple regret: what the arm with the best mean at the end lacks to the best arm",
         _mean,
@@ -83,18 +100,50 @@ _KINDS: dict[str, Callable[[Mapping[str, float]], Objective]] = {
         simple=True,
     ),
 }
-_DEFAULTS: dict[str, dict[str, float]] = {"quantile": {"q": 0.9}}
+
+
+_POWER = "power"
+_POWER_KEYS = ("p1", "p2", "least", "test", "level", "penalty")
+
+
+def _power(text: str, settings: dict[str, str]) -> Objective:
+    """Mean regret, which is what expected successes lack, with a penalty for too little power."""
+    for key in ("p1", "p2"):
+        if key not in settings:
+            raise InputError(
+                f"the objective {text} needs the success rates at which power counts: "
+                f"power:p1=0.3,p2=0.5,least=0.8"
+            )
+    test = settings.pop("test", "fisher")
+    numbers = {key: read_number(value, f"{key} of power") for key, value in settings.items()}
+    penalty = numbers.get("penalty", 1.0)
+    for key, value in numbers.items():
+        if key != "penalty" and not 0.0 <= value <= 1.0:
+            raise InputError(
+                f"{key} of the objective power must lie between 0 and 1, not {value:g}"
+            )
+    if penalty < 0.0:
+        raise InputError(f"the penalty of the objective power must be at least 0, not {penalty:g}")
+    rates = numbers.pop("p1"), numbers.pop("p2")
+    wanted = Power(rates, test=test, **numbers)
+    meaning = (
+        f"mean regret, with power of at least {wanted.least:g} at {rates[0]:g} and {rates[1]:g}"
+    )
+    return Objective(text, meaning, _mean, mean=True, power=wanted)
 
 
 def read_objective(text: str, *, reference: object) -> Objective:
     """An objective as the command line writes it: `regret`, `wins`, `quantile:q=0.9`, ..."""
     name, settings = read_settings(text, "objective")
-    if name not in _KINDS:
-        raise InputError(f"unknown objective {name!r}; {nearest(name, _KINDS)}")
-    defaults = _DEFAULTS.get(name, {})
-    check_keys(settings, defaults, f"the objective {name}")
-    numbers = {key: read_number(value, f"{key} of {name}") for key, value in settings.items()}
-    objective = _KINDS[name]({**defaults, **numbers})
+    if name not in (*_KINDS, _POWER):
+        raise InputError(f"unknown objective {name!r}; {nearest(name, (*_KINDS, _POWER))}")
+    known = {"quantile": ("q",), _POWER: _POWER_KEYS}.get(name, ())
+    check_keys(settings, known, f"the objective {name}")
+    if name == _POWER:
+        objective = _power(text, settings)
+    else:
+        q = settings.get("q")
+        objective = _KINDS[name] if q is None else _quantile(read_number(q, "q of quantile"))
     if objective.needs_reference and reference is None:
         raise InputError(
             f"the objective {name} compares with another policy: name it with --reference, such as "

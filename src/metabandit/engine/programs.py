@@ -9,18 +9,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..feedback import IMMEDIATE, Feedback
 from ..language.compile import Compiled
 from ..policies import IndexPolicy, Policy, Start
 from ..priors import Bernoulli, Prior
 from ..priors.families import Array
-from ..workers import Job, Workers
+from ..workers import Workers
 from .costs import exact_seconds, simulation_seconds
-from .engine import Engine
+from .engine import Engine, hand_out
 from .simulated import MOST_LANES, Sampling, Simulation
 from .states import TwoArms
 from .threads import in_threads
@@ -40,7 +42,14 @@ class ManyPrograms:
     """
 
     def __init__(
-        self, packed: Any, prior: Prior, horizon: int, start: Start, workers: Workers
+        self,
+        packed: Any,
+        prior: Prior,
+        horizon: int,
+        start: Start,
+        workers: Workers,
+        *,
+        feedback: Feedback = IMMEDIATE,
     ) -> None:
         from ..kernels import batch
 
@@ -50,7 +59,8 @@ class ManyPrograms:
         self.workers = workers
         self.packed = packed
         self.count = len(packed.registers)
-        self._remote = partial(_Remote, prior, horizon, start)
+        self.feedback = feedback
+        self._remote = partial(_remote, prior, horizon, start, feedback)
         self.plan = IndexPolicy("r", start=start).plan(prior, horizon)
         self.scalars = int(np.diff(packed.scalar_ends).max())
         self.local = threading.local()
@@ -65,33 +75,28 @@ class ManyPrograms:
         horizon: int,
         start: Start,
         workers: Workers,
+        *,
+        feedback: Feedback = IMMEDIATE,
     ) -> ManyPrograms:
         """The programs of compiled expressions."""
         from ..kernels import batch
 
-        return cls(batch.pack(compiled), prior, horizon, start, workers)
+        return cls(batch.pack(compiled), prior, horizon, start, workers, feedback=feedback)
 
-    def _hand_out(
-        self, method: str, which: Ints, seconds: float, *each: Any, **common: Any
-    ) -> list[Any] | None:
-        """What workers give for policies, in runs of them; None if it is not worth handing out.
+    def _share(self, method: str, seconds: float, which: Ints, *arguments: Any) -> Any:
+        """The arrays that a method gives for policies, done here or handed out.
 
-        each: arrays with one row per policy; common: the same for all
+        Arguments that are arrays have one row per policy; others are the same for all.
         """
-        if not self.workers.worth(seconds, method):
-            return None
-        jobs = [
-            Job(
-                (
-                    self.kernel.take(self.packed, which[first:last]),
-                    [item[first:last] for item in each],
-                    common,
-                ),
-                seconds * (last - first) / len(which),
-            )
-            for first, last in self.workers.cut(len(which), seconds, method)
-        ]
-        return list(self.workers.run(self._remote, method, jobs))
+
+        def some(part: slice) -> tuple[Any, ...]:
+            rows = (item[part] if isinstance(item, np.ndarray) else item for item in arguments)
+            return self.kernel.take(self.packed, which[part]), *rows
+
+        parts = hand_out(self.workers, self._remote, method, seconds, len(which), some)
+        if parts is None:
+            return getattr(self, method)(which, *arguments)
+        return tuple(map(np.concatenate, zip(*parts, strict=True)))
 
     # Exactly -----------------------------------------------------------------------------------
 
@@ -100,24 +105,20 @@ class ManyPrograms:
         known = getattr(self.local, "game", None)
         if known is not None:
             return known
-        from ..kernels.rows import STRIDE
+        from ..kernels.rows import SLOT, STRIDE
 
         assert isinstance(self.prior, Bernoulli)
         way = TwoArms(self.plan, self.prior, self.horizon)
         found = list(way.first_states())
         n = 1 if way.begin else 0
-        game = self.kernel.Game(
-            way.begin,
-            way.clock,
-            self.prior.expected_best(),
+        first = (
             np.array([(n, *counts) for counts, _ in found], np.int64),
             np.array([weight for _, weight in found]),
-            way.work[0],
-            np.zeros(4),
         )
+        game = (way.begin, way.clock, self.prior.expected_best(), first, way.work[0], np.zeros(4))
         tables = way.policy.tables._replace(
             scalars=np.zeros(self.scalars),
-            rows=np.zeros((4 + int(self.packed.registers.max())) * STRIDE),
+            rows=np.zeros((SLOT + 1 + int(self.packed.registers.max())) * STRIDE),
         )
         known = self.local.game = (game, way.slice, way.policy._replace(tables=tables))
         return known
@@ -138,28 +139,26 @@ class ManyPrograms:
         count = len(which)
         limits = np.full(count, np.inf) if limits is None else limits
         seconds = count * exact_seconds(self.prior, points[-1])
-        found = self._hand_out(
-            "exact_regret", which, seconds, limits, points=points, with_choices=with_choices
+        regret, reached, choices = self._share(
+            "_exact", seconds, which, limits, list(points), with_choices
         )
-        if found is not None:
-            regret, reached, choices = map(np.concatenate, zip(*found, strict=True))
-            return regret, reached, choices
-        screened = self.kernel.Screened(
-            np.empty(count),
-            np.empty(count, np.int64),
-            np.empty(count if with_choices else 0, np.uint64),
-        )
+        return regret, reached, choices
+
+    def _exact(self, which: Ints, limits: Array, points: list[int], with_choices: bool) -> Any:
+        count = len(which)
+        regret, reached = np.empty(count), np.empty(count, np.int64)
+        choices = np.empty(count if with_choices else 0, np.uint64)
         ends = np.array(points, np.int64)
 
         def work(first: int) -> None:
             part = slice(first, min(first + _SHARE, count))
-            some = self.kernel.Screened(*(item[part] for item in screened))
+            screened = (regret[part], reached[part], choices[part])
             self.kernel.evaluate_many(
-                self.packed, which[part], limits[part], ends, *self._game(), some
+                self.packed, which[part], limits[part], ends, *self._game(), screened
             )
 
         in_threads(work, range(0, count, _SHARE), self.workers.threads)
-        return screened.regret, screened.reached, screened.choices
+        return regret, reached, choices
 
     # On episodes -------------------------------------------------------------------------------
 
@@ -168,7 +167,9 @@ class ManyPrograms:
         key = (runs, seed)
         if key not in self._simulations:
             sampling = Sampling(runs=runs, seed=seed)
-            made = Simulation(self.prior, self.horizon, sampling, [self.plan])
+            made = Simulation(
+                self.prior, self.horizon, sampling, [self.plan], feedback=self.feedback
+            )
             self._simulations[key] = made
         return self._simulations[key]
 
@@ -179,13 +180,12 @@ class ManyPrograms:
         self, which: Ints, first: int, last: int, *, runs: int, seed: int, simple: bool = False
     ) -> tuple[Array, Array]:
         """The sum of each policy's regret over problems, and the standard error of its mean."""
-        common = {"first": first, "last": last, "runs": runs, "seed": seed, "simple": simple}
         seconds = self._seconds(len(which), (last - first) * runs)
-        found = self._hand_out("moments", which, seconds, **common)
-        if found is not None:
-            sums, errors = map(np.concatenate, zip(*found, strict=True))
-            return sums, errors
-        regret = self._regret(which, first, last, self.simulation(runs, seed), simple)
+        sums, errors = self._share("_moments", seconds, which, first, last, runs, seed, simple)
+        return sums, errors
+
+    def _moments(self, which: Ints, first: int, last: int, *options: Any) -> tuple[Array, Array]:
+        (regret,) = self._regret(which, first, last, *options)
         with np.errstate(invalid="ignore"):
             spread = regret.std(axis=1, ddof=1) if last - first > 1 else np.zeros(len(which))
             return regret.sum(axis=1), spread / np.sqrt(last - first)
@@ -194,34 +194,31 @@ class ManyPrograms:
         self, which: Ints, first: int, last: int, *, runs: int, seed: int, simple: bool = False
     ) -> Array:
         """Regret of policies on the problems first, ..., last - 1, [policy, problem]."""
-        common = {"first": first, "last": last, "runs": runs, "seed": seed, "simple": simple}
         seconds = self._seconds(len(which), (last - first) * runs)
-        found = self._hand_out("regret", which, seconds, **common)
-        if found is not None:
-            return np.concatenate(found)
-        return self._regret(which, first, last, self.simulation(runs, seed), simple)
+        (regret,) = self._share("_regret", seconds, which, first, last, runs, seed, simple)
+        return np.asarray(regret)
 
     def _regret(
-        self, which: Ints, first: int, last: int, simulation: Simulation, simple: bool
-    ) -> Array:
+        self, which: Ints, first: int, last: int, runs: int, seed: int, simple: bool
+    ) -> tuple[Array]:
         out = np.empty((len(which), last - first))
-        runs = simulation.sampling.runs
+        simulation = self.simulation(runs, seed)
         # In parts, so that the regret of each single run needs little room.
         step = max(1, _EPISODES // runs)
         for begin in range(first, last, step):
             end = min(begin + step, last)
-            episodes = np.full(len(which), begin * runs)
-            rows = np.zeros(len(which), np.int64)
+            numbers = np.full(len(which), begin * runs)
+            episodes = (numbers, np.zeros_like(numbers), end - begin)
             problems = simulation.problems(begin, end)
-            out[:, begin - first : end - first] = self._play(
-                which, (episodes, rows, end - begin), problems, simulation, simple
-            )
-        return out
+            found = self._play(which, episodes, problems, simulation, simple)
+            out[:, begin - first : end - first] = found
+        return (out,)
 
     def regret_of_other(self, policy: Policy, problems: int, *, runs: int, seed: int) -> Array:
         """Regret of any policy on the problems 0, ..., problems - 1, with the same rewards."""
         plan = policy.plan(self.prior, self.horizon)
-        engine = Engine(self.prior, self.horizon, self.workers.able_to_send(plan.size))
+        workers = self.workers.able_to_send(plan.size)
+        engine = Engine(self.prior, self.horizon, workers, feedback=self.feedback)
         sampling = Sampling(runs=runs)
         found = engine.simulated_regret([plan], [0, problems], seed=seed, sampling=sampling)
         return np.asarray(found[0])
@@ -233,11 +230,13 @@ class ManyPrograms:
 
         Episode j is of problem j mod `training`.
         """
-        common = {"count": count, "training": training, "seed": seed}
         seconds = self._seconds(len(which), count)
-        found = self._hand_out("next_regrets", which, seconds, first, **common)
-        if found is not None:
-            return np.concatenate(found)
+        (regret,) = self._share("_next_regrets", seconds, which, first, count, training, seed)
+        return np.asarray(regret)
+
+    def _next_regrets(
+        self, which: Ints, first: Ints, count: int, training: int, seed: int
+    ) -> tuple[Array]:
         simulation = self.simulation(1, seed)
         key = (seed, training, count)
         if key not in self._rounds:
@@ -248,7 +247,7 @@ class ManyPrograms:
                 means=np.ascontiguousarray(problems.means[turns]),
             )
         episodes = (first, first % training, count)
-        return self._play(which, episodes, self._rounds[key], simulation, False)
+        return (self._play(which, episodes, self._rounds[key], simulation, False),)
 
     def _play(
         self,
@@ -264,14 +263,15 @@ class ManyPrograms:
         each = count * runs
         lanes = min(MOST_LANES, 16 * -(-each // 16))
         out = np.empty((len(which), count))
-        behaviour, program, function = simulation.played[0]
+        played = simulation.played[0]
+        behaviour = played.behaviour
         # The workspace must do for every program.
-        program = program._replace(registers=int(self.packed.registers.max()))
+        program = played.program._replace(registers=int(self.packed.registers.max()))
         arms = self.prior.arms
 
         def work(begin: int) -> None:
             part = slice(begin, min(begin + _SHARE, len(which)))
-            room = simulation.kernel.workspace(problems, behaviour, program, lanes)
+            room = simulation.kernel.workspace(problems, behaviour, program, lanes, played.kind)
             outcome = simulation.kernel.Outcome(
                 simulation.checkpoints,
                 np.empty((2, each)),
@@ -279,9 +279,8 @@ class ManyPrograms:
                 np.zeros(arms),
                 np.zeros(5),
             )
-            shared = self.kernel.SharedEpisodes(
-                simulation.run(0, lanes), problems, behaviour, simulation.draw, function, outcome
-            )
+            run = simulation.run(0, lanes)
+            shared = (run, problems, behaviour, played.draw, played.decide, outcome)
             regret = np.empty((part.stop - part.start, each))
             self.kernel.simulate_many(
                 self.packed,
@@ -300,19 +299,12 @@ class ManyPrograms:
         return out
 
 
-class _Remote:
-    """What a worker makes and keeps for programs: the same with some of them."""
+def _remote(prior: Prior, horizon: int, start: Start, feedback: Feedback) -> Any:
+    """What a worker makes and keeps: the methods that are handed out, for programs that come later."""
 
-    def __init__(self, prior: Prior, horizon: int, start: Start) -> None:
-        self.prior = prior
-        self.horizon = horizon
-        self.start = start
+    def call(method: str, packed: Any, *arguments: Any) -> Any:
+        programs = ManyPrograms(packed, prior, horizon, start, Workers(1), feedback=feedback)
+        return getattr(programs, method)(np.arange(programs.count), *arguments)
 
-    def __getattr__(self, method: str) -> Any:
-        if method.startswith("_"):
-            raise AttributeError(method)
-        return partial(self._call, method)
-
-    def _call(self, method: str, packed: Any, each: list[Any], common: dict[str, Any]) -> Any:
-        programs = ManyPrograms(packed, self.prior, self.horizon, self.start, Workers(1))
-        return getattr(programs, method)(np.arange(programs.count), *each, **common)
+    methods = ("_exact", "_moments", "_regret", "_next_regrets")
+    return SimpleNamespace(**{method: partial(call, method) for method in methods})

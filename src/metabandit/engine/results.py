@@ -15,14 +15,25 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..bayes.bounds import BOUND, Bound
 from ..bayes.optimum import Optimum
 from ..errors import InputError
+from ..feedback import Feedback
 from ..priors.families import Array
 from ..tables import text_table
 
 NORMAL_95 = 1.959963984540054
 
 EXACT, MONTE_CARLO = "exact", "monte-carlo"
+
+
+def floor_name(kind: str) -> str:
+    """What tables call the floor."""
+    return "lower bound" if kind == BOUND else "Bayes-optimal"
+
+
+def _interval(mean: float, error: float) -> tuple[float, float]:
+    return mean - NORMAL_95 * error, mean + NORMAL_95 * error
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +66,7 @@ class Evaluation:
     @property
     def interval(self) -> tuple[float, float]:
         """The 95 % confidence interval of mean regret."""
-        half = NORMAL_95 * self.standard_error
-        return self.mean_regret - half, self.mean_regret + half
+        return _interval(self.mean_regret, self.standard_error)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON; numbers that do not exist are None."""
@@ -78,6 +88,31 @@ class Evaluation:
         }
 
 
+def evaluation_of(
+    policy: str,
+    checkpoints: Sequence[int],
+    means: Array,
+    errors: Array,
+    plays: Array,
+    problem_regret: npt.NDArray[np.floating[Any]] | None,
+    problem_plays: npt.NDArray[np.floating[Any]] | None,
+) -> Evaluation:
+    """An evaluation from mean regret at each checkpoint and, last, simple regret, with errors."""
+    return Evaluation(
+        policy=policy,
+        mean_regret=float(means[-2]),
+        standard_error=float(errors[-2]),
+        simple_regret=float(means[-1]),
+        simple_error=float(errors[-1]),
+        checkpoints=np.array(checkpoints, dtype=np.int64),
+        curve=means[:-1],
+        curve_error=errors[:-1],
+        plays=plays,
+        problem_regret=problem_regret,
+        problem_plays=problem_plays,
+    )
+
+
 def _or_none(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
@@ -92,8 +127,7 @@ class Difference:
     @property
     def interval(self) -> tuple[float, float]:
         """The 95 % confidence interval of the difference."""
-        half = NORMAL_95 * self.standard_error
-        return self.mean - half, self.mean + half
+        return _interval(self.mean, self.standard_error)
 
     @property
     def significant(self) -> bool:
@@ -107,7 +141,9 @@ class Comparison(Sequence[Evaluation]):
     """The evaluations of several policies on the same problems, in the order given.
 
     `method` is "exact" or "monte-carlo"; an exact evaluation has no episodes. `floor` is what the
-    Bayes-optimal policy has, where that is known: no policy can have less.
+    Bayes-optimal policy has, or a lower bound, where one is known: no policy can have less. `best` is the
+    expected mean of the best arm, where it is known and arms pay 0 or 1: regret is what successes lack
+    to that.
     """
 
     evaluations: tuple[Evaluation, ...]
@@ -119,8 +155,10 @@ class Comparison(Sequence[Evaluation]):
     runs: int
     seed: int
     start: str
+    feedback: Feedback
     covariance: Array = field(repr=False)
-    floor: Optimum | None = field(default=None, repr=False)
+    floor: Optimum | Bound | None = field(default=None, repr=False)
+    best: float | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.evaluations)
@@ -144,10 +182,10 @@ class Comparison(Sequence[Evaluation]):
         """Regret of `first` minus regret of `second`, problem by problem."""
         i, j = self._position(first), self._position(second)
         mean = self.evaluations[i].mean_regret - self.evaluations[j].mean_regret
-        c = self.covariance
-        variance = float(np.maximum(c[i, i] + c[j, j] - 2.0 * c[i, j], 0.0))
         if self.method == EXACT:
             return Difference(mean, 0.0)
+        c = self.covariance
+        variance = float(np.maximum(c[i, i] + c[j, j] - 2.0 * c[i, j], 0.0))
         return Difference(mean, math.sqrt(variance / (self.episodes // self.runs)))
 
     def share_of_wins(self, first: int | str, second: int | str) -> float:
@@ -169,12 +207,26 @@ class Comparison(Sequence[Evaluation]):
             return None
         return self.evaluations[self._position(which)].mean_regret / self.floor.regret - 1.0
 
+    def successes(self, which: int | str) -> float | None:
+        """Expected successes of a policy; None where `best` is not known."""
+        if self.best is None:
+            return None
+        return self.horizon * self.best - self.evaluations[self._position(which)].mean_regret
+
     def ranking(self) -> list[Evaluation]:
         """The evaluations by mean regret, best first."""
         return sorted(self.evaluations, key=lambda evaluation: evaluation.mean_regret)
 
-    def rows(self) -> list[dict[str, str]]:
-        """The table's cells, best first: the paired difference is to the best. The floor is last."""
+    def rows(self, *, successes: bool = False) -> list[dict[str, str]]:
+        """The table's cells, best first: the paired difference is to the best. The floor is last.
+
+        successes: whether expected successes stand beside regret
+        """
+        if successes and self.best is None:
+            raise InputError(
+                f"expected successes are known for the prior bernoulli and for tables of arms that pay "
+                f"0 or 1, not for {self.prior}"
+            )
         ranking = self.ranking()
         exact = self.method == EXACT
         digits = 6 if exact else 4
@@ -186,19 +238,29 @@ class Comparison(Sequence[Evaluation]):
             if not exact and math.isfinite(difference.standard_error):
                 apart += f" ± {NORMAL_95 * difference.standard_error:.2g}"
             row = {"policy": evaluation.policy, "regret": f"{evaluation.mean_regret:.{digits}f}"}
+            if successes:
+                row["successes"] = f"{self.successes(position):.{digits}f}"
             if not exact:
                 low, high = evaluation.interval
                 row["95 % interval"] = f"{low:.4f} to {high:.4f}" if math.isfinite(low) else "-"
             row["to the best"] = "" if evaluation is ranking[0] else apart
             above = self.above_floor(position)
             if above is not None and self.floor is not None:
-                error = 100.0 * NORMAL_95 * evaluation.standard_error / self.floor.regret
-                noise = f" ± {error:.2g}" if error > 0.0 else ""
+                own = (1.0 + above) * self.floor.standard_error
+                error = math.hypot(evaluation.standard_error, own) / self.floor.regret
+                noise = f" ± {100.0 * NORMAL_95 * error:.2g}" if error > 0.0 else ""
                 percent = round(100.0 * above, 2) + 0.0  # no minus before a zero
-                row["above the floor"] = f"{percent:+.2f}{noise} %"
+                most = "at most " if self.floor.kind == BOUND else ""
+                row["above the floor"] = f"{most}{percent:+.2f}{noise} %"
             rows.append(row)
         if self.floor is not None:
-            last = {"policy": "Bayes-optimal", "regret": f"{self.floor.regret:.{digits}f}"}
+            name = floor_name(self.floor.kind)
+            last = {"policy": name, "regret": f"{self.floor.regret:.{digits}f}"}
+            if self.floor.standard_error > 0.0:
+                low, high = _interval(self.floor.regret, self.floor.standard_error)
+                last["95 % interval"] = f"{low:.4f} to {high:.4f}"
+            if self.best is not None:
+                last["successes"] = f"{self.floor.expected_reward:.{digits}f}"
             rows.append({title: last.get(title, "") for title in rows[0]})
         return rows
 
@@ -209,18 +271,17 @@ class Comparison(Sequence[Evaluation]):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
+        plain = ("prior", "arms", "horizon", "method", "episodes", "runs", "seed", "start")
         return {
-            "prior": self.prior,
-            "arms": self.arms,
-            "horizon": self.horizon,
-            "method": self.method,
-            "episodes": self.episodes,
-            "runs": self.runs,
-            "seed": self.seed,
-            "start": self.start,
+            **{name: getattr(self, name) for name in plain},
+            "feedback": self.feedback.to_dict(),
             "floor": None if self.floor is None else self.floor.to_dict(),
             "policies": [
-                {**evaluation.to_dict(), "above_floor": self.above_floor(position)}
+                {
+                    **evaluation.to_dict(),
+                    "above_floor": self.above_floor(position),
+                    "successes": self.successes(position),
+                }
                 for position, evaluation in enumerate(self.evaluations)
             ],
         }

@@ -14,26 +14,29 @@ import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import Any, NoReturn
+from functools import cache, partial
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from ..decisions import ByCuts, ByEpochs, ByPosterior, ByTable, Index, Own
+from ..decisions import ByBonus, ByCuts, ByEpochs, ByPosterior, ByTable, ByTest, Index, Own
 from ..errors import IndexFault, InputError, compiling
+from ..feedback import COUNT, IGNORE, IMMEDIATE, PATIENCE, Feedback
+from ..memory import check_memory
 from ..policies import Plan
 from ..priors import Bernoulli, Prior
 from ..priors.families import Array
+from .precision import Precision
+from .problems import ProblemSource, regret_means
 from .threads import in_threads
 
-# Problems are drawn in groups of this many, so that the first problems of a large evaluation are
-# those of a small one.
-GROUP = 8192
 # Episodes that are played in step; as kernels.rows.MOST_LANES, which would load numba.
 MOST_LANES = 512
 # Episodes that each of many policies plays before all go on to the next problems.
 _MOST_AT_ONCE = 131_072
+# Memory for plays that wait, about the size of a core's cache.
+_KEPT_BYTES = 1 << 21
 
 
 @dataclass(frozen=True)
@@ -71,86 +74,97 @@ class ChunkSums:
     problem_plays: npt.NDArray[np.float32] | None  # [policy, arm, problem]
 
 
-def is_compiled() -> bool:
+class Played(NamedTuple):
+    """A policy as the simulator takes it, and the type of lanes that it plays in."""
+
+    behaviour: Any
+    program: Any
+    decide: Any
+    draw: Any
+    kind: Any
+
+
+def is_compiled(kind: Any = np.float32) -> bool:
     """Whether the simulator is in numba's cache on disk, so that it starts at once."""
     from ..kernels import jit, simulator
 
-    return jit.is_cached(simulator.simulate)
+    return jit.is_cached(_simulator(simulator, kind))
 
 
-def announce_compilation(announce: Callable[[str], None]) -> None:
-    """Say so if the simulator must be compiled first, which happens once."""
-    if not is_compiled():
+def _simulator(kernel: Any, kind: Any) -> Any:
+    return kernel.simulate if kind is np.float32 else kernel.simulate_precisely
+
+
+def announce_compilation(
+    announce: Callable[[str], None], prior: Prior, horizon: int, starts: Sequence[Array | None]
+) -> None:
+    """Say so if the simulator must be compiled first for policies with these pseudo-observations."""
+    precision = Precision.of(prior, horizon)
+    if not all(is_compiled(precision.kind(counts)) for counts in starts):
         announce("compiling the simulator for this machine, once (about half a minute) ...")
 
 
 def has_posterior(prior: Prior) -> bool:
-    """Whether the expectation of regret given the plays is known, and smooth enough to compute."""
-    return type(prior) is Bernoulli and min(*prior.alpha, *prior.beta) >= 0.5
+    """Whether the expectation of regret given the plays is known, and smooth enough to compute.
 
-
-class ProblemSource:
-    """Problems by number: group g comes from a stream of its own."""
-
-    def __init__(self, prior: Prior, seed: int) -> None:
-        self.prior = prior
-        self.seed = seed
-        self.last: tuple[int, Array] | None = None
-        self.lock = threading.Lock()
-
-    def group(self, number: int) -> Array:
-        with self.lock:
-            if self.last is not None and self.last[0] == number:
-                return self.last[1]
-        rng = np.random.default_rng(np.random.SeedSequence((self.seed, number)))
-        drawn = np.asarray(self.prior.draw(rng, GROUP), dtype=np.float64)
-        expected = (GROUP, self.prior.arms, len(self.prior.family.parameters))
-        if drawn.shape != expected:
-            raise InputError(
-                f"draw of the prior {self.prior} gave an array of shape {drawn.shape}, "
-                f"not (problems, arms, parameters) = {expected}"
-            )
-        if not np.isfinite(drawn).all():
-            raise InputError(f"draw of the prior {self.prior} gave parameters that are not finite")
-        low, high = self.prior.family.support
-        means = self.prior.family.mean(drawn)
-        if not (means.min() >= low and means.max() <= high):
-            raise InputError(
-                f"draw of the prior {self.prior} gave arms with means from {means.min():g} to "
-                f"{means.max():g}; rewards of the family {self.prior.family.name} lie between "
-                f"{low:g} and {high:g}"
-            )
-        with self.lock:
-            self.last = (number, drawn)
-        return drawn
-
-    def take(self, first: int, last: int) -> Array:
-        groups = range(first // GROUP, (last - 1) // GROUP + 1)
-        drawn = np.concatenate([self.group(number) for number in groups])
-        offset = groups[0] * GROUP
-        return np.ascontiguousarray(drawn[first - offset : last - offset])
-
-
-def draw_problems(prior: Prior, seed: int, problems: int) -> Array:
-    """The parameters of the first problems of a seed: those that policies play."""
-    return ProblemSource(prior, seed).take(0, problems)
+    Of arms that are known better than by 1e5 plays, float32 would be off by more than 0.1 %.
+    """
+    if type(prior) is not Bernoulli:
+        return False
+    return min(*prior.alpha, *prior.beta) >= 0.5 and max(*prior.alpha, *prior.beta) <= 1e5
 
 
 @cache
-def _compiled_rule(function: Callable[..., Any], name: str) -> Any:
+def _compiled_rule(function: Callable[..., Any], name: str, kind: Any) -> Any:
     from ..kernels.decide import compile_choice
 
     with compiling(f"the rule of the policy {name}"):
-        return compile_choice(function)
+        return compile_choice(function, kind)
 
 
-def _interpret(plan: Plan, horizon: int) -> tuple[Any, Any, Any]:
-    """A policy as the simulator takes it: its behaviour, its program and its compiled function."""
-    from ..kernels import decide, machine, simulator
+def feedback_obstacle(plan: Plan, feedback: Feedback) -> str | None:
+    """Why a policy cannot be played with this feedback, or None."""
+    decision = plan.decision
+    if isinstance(decision, ByCuts) and feedback.waits:
+        return (
+            "the table of the optimal policy is for rewards that are known at once; "
+            "metabandit optimal has the floor for batches, and gittins plays them"
+        )
+    if isinstance(decision, ByEpochs) and feedback.waits and feedback.pending == IGNORE:
+        return "its epochs count all plays, so those that wait cannot be ignored"
+    if isinstance(decision, ByTest) and feedback.waits and feedback.pending == IGNORE:
+        return "its split counts all plays, so those that wait cannot be ignored"
+    return None
 
+
+def _waiting(arms: int, horizon: int, feedback: Feedback) -> Any:
+    """Feedback as the simulator takes it."""
+    from ..kernels import waiting
+
+    mean = feedback.mean_delay
+    counted = not feedback.waits or feedback.pending == COUNT
+    nothing = np.zeros(0, np.int64)
+    return waiting.Waiting(
+        known=feedback.known(horizon) if feedback.waits and mean is None else nothing,
+        ends=nothing if mean is None else feedback.next_end(horizon),
+        scale=0.0 if mean is None else 1.0 / math.log(mean / (1.0 + mean)),
+        counted=counted,
+        share=feedback.min_share,
+        patience=float(PATIENCE * arms) if counted else math.inf,
+        together=feedback.waits and feedback.delay == 0 and feedback.pending == COUNT,
+    )
+
+
+def _interpret(plan: Plan, precision: Precision, feedback: Feedback, waiting: Any) -> Played:
+    """A policy as the simulator takes it."""
+    from ..kernels import ab_test, decide, machine, simulator
+
+    if (why := feedback_obstacle(plan, feedback)) is not None:
+        raise InputError(f"{plan.name} cannot be played with {feedback}: {why}")
+    waits, horizon, kind = feedback.waits, precision.horizon, precision.kind(plan.counts)
     decision, arms = plan.decision, plan.counts.shape[1]
     program = machine.load(None, isinstance(decision, Own))
-    function, memory = simulator.idle(), 0
+    function, memory = simulator.idle, 0
     rate, needed = plan.exceptions(horizon)
     parameters = np.zeros(1)
     if isinstance(decision, Index):
@@ -160,22 +174,38 @@ def _interpret(plan: Plan, horizon: int) -> tuple[Any, Any, Any]:
             program = program._replace(varies=True)
     elif isinstance(decision, ByTable):
         size = decision.table.shape[1]
-        begins = [float(arms + row * size) for row in decision.row_of]
-        function, parameters = decide.by_table(), np.concatenate([begins, decision.table.ravel()])
+        first = 3 * arms + horizon + 1
+        heads = [
+            (float(first + row * size), *mean)
+            for row, mean in zip(decision.row_of, decision.means, strict=True)
+        ]
+        parameters = np.concatenate([np.ravel(heads), decision.begins, decision.table.ravel()])
+        function = decide.by_table
+    elif isinstance(decision, ByBonus):
+        numbers = [decision.mean, decision.spread**-2, decision.noise**-2]
+        begins = np.array(decision.begins, float) + len(numbers) + horizon + 1
+        function = decide.by_bonus
+        parameters = np.concatenate([numbers, begins, decision.bonus])
     elif isinstance(decision, ByCuts):
-        function, cuts = decide.by_cuts(), decision.cuts
-        parameters = cuts[:, 0] + 65536.0 * cuts[:, 1]
+        function, cuts = decide.by_cuts, decision.cuts
+        parameters = np.concatenate([[decision.rate], cuts[:, 0] + 65536.0 * cuts[:, 1]])
     elif isinstance(decision, ByPosterior):
         beta = decision.beta
-        function = decide.thompson_gaussian() if beta is None else decide.thompson_beta()
+        function = decide.thompson_gaussian if beta is None else decide.thompson_beta
         parameters = np.array([decision.sigma] if beta is None else beta)
     elif isinstance(decision, ByEpochs):
         levels = [(tau, math.log(tau), empty) for tau, empty in decision.levels_up_to(horizon)]
-        function, parameters = decide.ucb2(), np.array([decision.alpha, *np.ravel(levels)])
+        plain = not waits and feedback.min_share == 0.0 and kind is np.float32
+        function = decide.ucb2
+        parameters = np.array([decision.alpha, float(plain), *np.ravel(levels)])
         # The loops for two arms take nine rows, those for more arms 2 K + 2.
         memory = 2 * arms + 5
+    elif isinstance(decision, ByTest):
+        program = machine.load(None, decision.alpha is not None)
+        function, memory = ab_test.by_test, 1
+        parameters = np.array([float(decision.plays), decision.errors])
     else:
-        function = _compiled_rule(decision.function, plan.name)
+        function = partial(_compiled_rule, decision.function, plan.name)
     behaviour = simulator.Behaviour(
         plan.each_once,
         np.ascontiguousarray(plan.counts, dtype=np.float64),
@@ -184,30 +214,55 @@ def _interpret(plan: Plan, horizon: int) -> tuple[Any, Any, Any]:
         needed,
         parameters,
         memory,
+        waiting,
     )
-    return behaviour, program, function
+    draw = precision.prior.family.draw_kernel(kind)
+    return Played(behaviour, program, function(kind), draw, kind)
+
+
+def _lanes(most: int, waiting: Any, horizon: int) -> int:
+    """Episodes to play in step, such that the plays that wait stay in the cache."""
+    from ..kernels import simulator
+
+    window = simulator.window(waiting)
+    each = 8 * window + (8 * horizon if len(waiting.ends) else 0)
+    check_memory(
+        64 * each,
+        f"a simulation in which up to {window} plays wait",
+        "choose a shorter horizon, or smaller batches",
+    )
+    return min(most, max(64, _KEPT_BYTES // max(each, 1) // 64 * 64))
 
 
 class Simulation:
     """Policies that play problems of a prior: what a worker makes once and keeps."""
 
     def __init__(
-        self, prior: Prior, horizon: int, sampling: Sampling, plans: Sequence[Plan] = ()
+        self,
+        prior: Prior,
+        horizon: int,
+        sampling: Sampling,
+        plans: Sequence[Plan] = (),
+        *,
+        feedback: Feedback = IMMEDIATE,
     ) -> None:
         from ..kernels import simulator
 
         if not is_compiled():
             # The first time everything is compiled, so that no later run has to wait.
-            from ..kernels import decide, jit, rewards  # noqa: F401
+            from ..kernels import ab_test, decide, jit, rewards  # noqa: F401
 
             jit.compile_pointers()
         self.kernel = simulator
         self.prior = prior
         self.horizon = horizon
+        self.feedback = feedback
+        waiting = _waiting(prior.arms, horizon, feedback)
+        self.lanes = _lanes(sampling.lanes, waiting, horizon)
         self.sampling = sampling
         self.plans = plans
-        self.played = [_interpret(plan, horizon) for plan in plans]
-        self.draw = prior.family.draw_kernel()
+        precision = Precision.of(prior, horizon)
+        self.played = [_interpret(plan, precision, feedback, waiting) for plan in plans]
         self.source = ProblemSource(prior, sampling.seed)
         self.local = threading.local()
         points = sampling.checkpoints or (horizon,)
@@ -235,7 +290,7 @@ class Simulation:
         """The episodes from this one on, as the kernel takes them."""
         sampling = self.sampling
         seed = sampling.seed if sampling.reward_seed is None else sampling.reward_seed
-        lanes = sampling.lanes if lanes is None else lanes
+        lanes = self.lanes if lanes is None else min(lanes, self.lanes)
         return self.kernel.Run(np.uint64(seed), first_episode, sampling.runs, self.horizon, lanes)
 
     def play(
@@ -249,7 +304,7 @@ class Simulation:
     ) -> None:
         """Let a policy play problems, of which `first` is the number of the first."""
         arms = self.prior.arms
-        behaviour, program, function = self.played[position]
+        played = self.played[position]
         outcome = self.kernel.Outcome(
             self.checkpoints,
             regret,
@@ -257,37 +312,34 @@ class Simulation:
             np.zeros(arms) if plays is None else plays,
             np.zeros(5),
         )
-        status = self.kernel.simulate(
+        status = _simulator(self.kernel, played.kind)(
             self.run(first * self.sampling.runs),
             problems,
-            behaviour,
-            program,
-            self.draw,
-            function,
-            self._workspace(problems, behaviour, program),
+            played.behaviour,
+            played.program,
+            played.draw,
+            played.decide,
+            self._workspace(problems, played),
             outcome,
         )
         if status != self.kernel.DONE:
             name, state = self.plans[position].name, outcome.fault.tolist()
-            self._refuse(status, name, state, uses_s=program.uses_s)
+            self._refuse(status, name, state, uses_s=played.program.uses_s)
 
-    def _workspace(self, problems: Any, behaviour: Any, program: Any) -> Any:
+    def _workspace(self, problems: Any, played: Played) -> Any:
         """Room for a simulation; candidates with the same program use it one after the other."""
-        key = (program.registers, behaviour.memory)
+        behaviour, program, kind = played.behaviour, played.program, played.kind
+        key = (program.registers, behaviour.memory, kind)
         known = getattr(self.local, "workspace", None)
         if known is None or known[0] != key:
-            made = self.kernel.workspace(problems, behaviour, program, self.sampling.lanes)
+            made = self.kernel.workspace(problems, behaviour, program, self.lanes, kind)
             known = self.local.workspace = (key, made)
         return known[1]._replace(scalars=program.scalars.copy())
 
     def problems(self, first: int, last: int) -> Any:
         """The problems first, ..., last - 1 as the kernel takes them."""
         parameters = self.source.take(first, last)
-        means = np.ascontiguousarray(self.prior.regret_means(parameters), dtype=np.float64)
-        if means.shape != parameters.shape[:2] or not np.isfinite(means).all():
-            raise InputError(
-                f"regret_means of the prior {self.prior} must give one finite number per arm"
-            )
+        means = regret_means(self.prior, parameters)
         low, high = self.prior.family.support
         return self.kernel.Problems(parameters, means, self.prior.family.binary, low, high)
 
@@ -346,7 +398,7 @@ class Simulation:
         next. A policy whose index is not a finite number somewhere has infinite regret.
         """
         sampling = replace(self.sampling, seed=seed, checkpoints=())
-        fresh = Simulation(self.prior, self.horizon, sampling, plans)
+        fresh = Simulation(self.prior, self.horizon, sampling, plans, feedback=self.feedback)
         if not sums:
             return fresh._each(cuts[0], cuts[-1], threads)
         found = np.empty((len(plans), len(cuts) - 1))

@@ -16,18 +16,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from dataclasses import replace
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+import numpy.typing as npt
 
 from ..bayes.induction import first_outcomes
-from ..decisions import ByCuts, ByEpochs, ByPosterior, ByTable, Index
+from ..decisions import ByBonus, ByCuts, ByEpochs, ByPosterior, ByTable, ByTest, Index
 from ..errors import IndexFault
+from ..feedback import COUNT, IMMEDIATE, PATIENCE, Feedback
 from ..language.values import evaluate_tree
 from ..policies import Plan
 from ..priors import Bernoulli, Prior
 from ..priors.families import Array
 from .threads import one_blas_thread
+
+Counts = npt.NDArray[np.int32]
+Positions = npt.NDArray[np.int64]
 
 # Above this horizon, the steps from _SHARED plays on are cut into parts for several threads. The parts
 # do not depend on the number of threads, so that results do not either.
@@ -36,6 +42,27 @@ _SHARED = 256
 _PARTS = 8
 # Problems whose regret is computed at once.
 _PROBLEMS = 2048
+
+
+class Reached(NamedTuple):
+    """The states after some plays that play can come to, with their weights.
+
+    plays, successes: int32[arm, state]; position: where a state stands among the weights
+    """
+
+    plays: Counts
+    successes: Counts
+    weight: Array
+    position: Positions
+
+
+def _there(
+    weight: Array, plays: Sequence[int], wins: Counts, position: Positions
+) -> tuple[Counts, Counts, Array, Positions]:
+    """Of the states of a block those with any weight, as `Reached` has them."""
+    there = np.flatnonzero(weight[position] > 0.0)
+    repeated = np.repeat(np.array(plays, np.int32)[:, None], len(there), axis=1)
+    return repeated, wins[:, there], weight[position[there]], position[there]
 
 
 def _base(prior: Prior) -> tuple[Sequence[float], Sequence[float]]:
@@ -57,15 +84,27 @@ def mirrors(plan: Plan, prior: Prior) -> bool:
     )
 
 
-def obstacle(plan: Plan, arms: int) -> str | None:
+def obstacle(plan: Plan, arms: int, feedback: Feedback) -> str | None:
     """Why a policy has no exact evaluation, or None."""
     decision = plan.decision
+    if feedback.delay != 0:
+        return f"delays are simulated, and feedback is {feedback}"
+    if feedback != IMMEDIATE and arms != 2:
+        return f"{feedback} is evaluated exactly for 2 arms only, not {arms}"
+    if feedback != IMMEDIATE and isinstance(decision, ByCuts):
+        return "the table of the optimal policy is for rewards that are known at once"
     if isinstance(decision, ByPosterior) and decision.beta is not None:
         return None if arms == 2 else f"it has an exact evaluation for 2 arms only, not {arms}"
     if isinstance(decision, (Index, ByTable, ByCuts)):
         return None
+    if isinstance(decision, ByTest) and decision.index() is not None:
+        return None if feedback == IMMEDIATE else f"a test with {feedback} is simulated"
+    if isinstance(decision, ByTest):
+        return "its test keeps a memory beyond the counts (whether it has ended)"
     if isinstance(decision, ByEpochs):
         return "UCB2 keeps a memory beyond the counts (its epochs)"
+    if isinstance(decision, ByBonus):
+        return "it is for Gaussian rewards, which can only be simulated"
     return "a rule of your own can only be simulated"
 
 
@@ -91,6 +130,7 @@ def _choice(plan: Plan, horizon: int) -> Any:
         needed if len(needed) else np.full(horizon, -np.inf),
         np.ascontiguousarray(plan.counts[0], dtype=np.float64),
         decision.table if isinstance(decision, ByTable) else np.zeros((1, 1)),
+        np.array(decision.begins if isinstance(decision, ByTable) else [0]),
         decision.cuts if isinstance(decision, ByCuts) else np.zeros((1, 2), np.uint16),
         gammas,
         corner,
@@ -121,7 +161,7 @@ def _judged(plan: Plan, horizon: int) -> Any:
         np.zeros((different, count)),
         np.zeros((different, horizon + 1), np.bool_),
         program.scalars.copy(),
-        np.zeros((4 + program.registers) * rows.STRIDE),
+        np.zeros((rows.SLOT + 1 + program.registers) * rows.STRIDE),
     )
     return forward.Judged(_choice(plan, horizon), program, tables)
 
@@ -157,6 +197,10 @@ class _States:
     def __init__(self, plan: Plan, prior: Prior, horizon: int, share: Callable[..., Any]) -> None:
         from ..kernels import counts, forward
 
+        if isinstance(plan.decision, ByTest):
+            index = plan.decision.index()
+            assert index is not None, "obstacle() refuses others"
+            plan = replace(plan, decision=index)
         self.kernel = forward
         self.plan = plan
         self.prior = prior
@@ -225,13 +269,19 @@ class TwoArms(_States):
     """The states of two arms after m plays."""
 
     def __init__(
-        self, plan: Plan, prior: Prior, horizon: int, share: Callable[..., Any] = map
+        self,
+        plan: Plan,
+        prior: Prior,
+        horizon: int,
+        share: Callable[..., Any] = map,
+        *,
+        mirror: bool = True,
     ) -> None:
         super().__init__(plan, prior, horizon, share)
         from ..kernels import counts
 
         self.parts = counts.parts
-        self.mirror = mirrors(plan, prior)
+        self.mirror = mirror and mirrors(plan, prior)
         self.offset, self.stride = counts.layout(horizon, self.mirror)
         self.weight = np.zeros(self.offset[-1])
         count = math.comb(horizon + 2, 2)
@@ -298,6 +348,20 @@ class TwoArms(_States):
         for (_, high), work in zip(parts[:-1], self.work, strict=False):
             self.kernel.join(high, self.slice, work)
         self.kernel.fold(m + 1, self.slice)
+
+    def reached(self, m: int) -> Reached:
+        """The states after m plays; both halves must be kept (mirror=False)."""
+        assert not self.mirror
+        blocks = []
+        for n1 in range(m + 1):
+            wins = np.indices((n1 + 1, m - n1 + 1), np.int32).reshape(2, -1)
+            position = self.offset[n1] + wins[0] * self.stride[n1] + wins[1]
+            blocks.append(_there(self.weight, (n1, m - n1), wins, position))
+        return Reached(*(np.concatenate(items, axis=-1) for items in zip(*blocks, strict=True)))
+
+    def drop(self, position: Positions) -> None:
+        """No play goes on from the states at these positions."""
+        self.weight[position] = 0.0
 
     def totals(self, m: int) -> tuple[float, Array]:
         """Expected reward and plays of each arm after m plays."""
@@ -374,6 +438,89 @@ class TwoArms(_States):
         return total
 
 
+class Batches(TwoArms):
+    """The states of two arms that are played in batches, or with a minimum share.
+
+    The slice is that after the plays asked for, which may lie inside a batch; `base` is that before the
+    batch, on which all its choices rest.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        prior: Prior,
+        horizon: int,
+        share: Callable[..., Any],
+        feedback: Feedback,
+    ) -> None:
+        super().__init__(replace(plan, each_once=False), prior, horizon, share, mirror=False)
+        from ..kernels import batches
+
+        self.batches = batches
+        ends = feedback.ends(horizon)
+        self.sizes = dict(zip([0, *ends], np.diff([0, *ends]).tolist(), strict=False))
+        self.plan = plan
+        self.base, self.base_made = self.weight.copy(), 0
+        decision, most = plan.decision, max(self.sizes.values())
+        steps = most if isinstance(decision, ByTable) or self.policy.program.varies else 1
+        means = decision.means if isinstance(decision, ByTable) else ((1.0, 1.0),) * 2
+        self.terms = {
+            "share": feedback.min_share,
+            "counted": feedback.pending == COUNT,
+            "spreads": plan.each_once,
+            "patience": PATIENCE * 2.0 if feedback.pending == COUNT else math.inf,
+            "means": np.array(means),
+        }
+        self.room = batches.Room(
+            np.zeros((2, steps, most, horizon + 1)),
+            np.zeros((2, horizon + 1, most + 1, most + 1)),
+            np.zeros(most + 1),
+            np.zeros((most + 1, horizon + 1)),
+            np.zeros(horizon + 1),
+            np.zeros(self.kernel.ROOM),
+            np.zeros(5),
+        )
+        # All rows are full: the kernels that read a slice go by these ranges.
+        n1, _s1 = np.tril_indices(horizon + 1)
+        self.every_row = (n1, np.zeros_like(n1))
+
+    def _check_before_any_play(self) -> None:
+        """Whether an index has a value there is seen when play comes to it."""
+
+    def advance(self, first: int, last: int) -> None:
+        """To `last` plays, from the beginning of the batch that play is in."""
+        while True:
+            size = self.sizes[self.base_made]
+            whole = self.base_made + size <= last
+            self._play(size if whole else last - self.base_made)
+            if not whole:
+                return
+            self.base_made += size
+            np.copyto(self.base, self.weight)
+            if self.base_made == last:
+                return
+
+    def drop(self, position: Positions) -> None:
+        """No play goes on from the states at these positions; to be called where a batch ends."""
+        self.weight[position] = 0.0
+        self.base[position] = 0.0
+
+    def _play(self, plays: int) -> None:
+        """The slice after these plays of the batch."""
+        source = self.slice._replace(weight=self.base)
+        self.weight[:] = 0.0
+        batch = self.batches.Batch(made=self.base_made, size=plays, **self.terms)
+        status = self.batches.advance(
+            batch, self.clock, source, self.policy, self.weight, self.room
+        )
+        if status != self.kernel.DONE:
+            self._refuse(self.room.fault, self.base_made)
+        made = self.base_made + plays
+        n1 = self.every_row[0]
+        self.slice.first[: len(n1)] = np.where(n1 <= made, 0, self.kernel.MOST_PLAYS)
+        self.slice.last[: len(n1)] = np.where(n1 <= made, made - n1, -1)
+
+
 class ThreeArms(_States):
     """The states of three arms after m plays."""
 
@@ -408,6 +555,21 @@ class ThreeArms(_States):
                 self._refuse(self.fault, m)
             self.weight, self.after = self.after, self.weight
             self.offset, self.after_offset = self.after_offset, self.offset
+
+    def reached(self, m: int) -> Reached:
+        """The states after m plays."""
+        blocks = []
+        for n1 in range(m + 1):
+            for n2 in range(m + 1 - n1):
+                n3 = m - n1 - n2
+                wins = np.indices((n1 + 1, n2 + 1, n3 + 1), np.int32).reshape(3, -1)
+                position = self.offset[n1, n2] + np.arange(wins.shape[1])
+                blocks.append(_there(self.weight, (n1, n2, n3), wins, position))
+        return Reached(*(np.concatenate(items, axis=-1) for items in zip(*blocks, strict=True)))
+
+    def drop(self, position: Positions) -> None:
+        """No play goes on from the states at these positions."""
+        self.weight[position] = 0.0
 
     def totals(self, m: int) -> tuple[float, Array]:
         """Expected reward and plays of each arm after m plays."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, nearest
+from ..feedback import IMMEDIATE, Feedback
+from ..memory import LONGEST, check_time
 from ..policies import Policy, Start, policy
 from ..priors import Prior, check_prior
 from ..settings import check_horizon, check_seed, check_whole, read_number
@@ -24,6 +26,8 @@ from .simulated import MOST_LANES, Sampling
 AUTO = "auto"
 METHODS = (AUTO, EXACT, MONTE_CARLO)
 _EPISODES = 100_000
+# About what a search with effort 1 takes on one core.
+_EFFORT_SECONDS = 600.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +37,7 @@ class Task:
     prior, horizon: the problems, and plays per episode
     objective, reference: what a policy is to be good at, and the policy that `wins` compares with
     start: how index policies begin that do not say so themselves
+    feedback: when rewards become known
     seed: one seed, one result, whoever works
     workers: threads and, through an executor, other processes
     effort, time_limit: how long to search; seconds after which a search ends
@@ -42,6 +47,7 @@ class Task:
     checkpoints: plays after which the regret curve is taken
     lanes, keep_plays: see `evaluate`
     floor: the least possible regret, if it is wanted
+    floor_effort: how much is computed for it where it is a bound; by default as for the search, up to 1
     """
 
     prior: Prior
@@ -50,6 +56,7 @@ class Task:
     objective: Objective = REGRET
     reference: Policy | None = None
     start: Start = Start()  # noqa: RUF009  (it is frozen)
+    feedback: Feedback = IMMEDIATE
     seed: int = 0
     effort: float = 1.0
     time_limit: float | None = None
@@ -61,6 +68,12 @@ class Task:
     lanes: int = MOST_LANES
     keep_plays: bool = False
     floor: Floor | None = None
+    floor_effort: float | None = None
+
+    @property
+    def bound_effort(self) -> float:
+        """The effort of the floor where it is a bound."""
+        return min(self.effort, 1.0) if self.floor_effort is None else self.floor_effort
 
     @property
     def problems(self) -> int:
@@ -90,6 +103,7 @@ def read_task(
     objective: str = "regret",
     reference: str | Policy | None = None,
     start: str | Start | None = None,
+    feedback: Feedback | Mapping[str, Any] | None = None,
     checkpoints: Sequence[int] | None = None,
     **numbers: object,
 ) -> Task:
@@ -104,9 +118,11 @@ def read_task(
         objective=read_objective(objective, reference=reference),
         reference=None if reference is None else policy(reference),
         start=Start.read(start),
+        feedback=Feedback.read(feedback),
         checkpoints=tuple(_read_points(checkpoints, horizon)),
         **checked,
     )
+    task.feedback.check(prior.arms, horizon)
     if task.reference is not None:
         task.reference.check(prior, horizon)
     if task.episodes is not None and task.episodes % task.runs:
@@ -137,6 +153,11 @@ def _check_effort(effort: Any) -> float:
     number = read_number(effort, "the effort")
     if number <= 0.0:
         raise InputError(f"the effort must be greater than 0, not {number:g}")
+    check_time(
+        number * _EFFORT_SECONDS,
+        f"a search with an effort of {number:g}",
+        f"choose an effort of at most {LONGEST / _EFFORT_SECONDS:g}",
+    )
     return number
 
 
@@ -163,10 +184,12 @@ def _check_lanes(lanes: object) -> int:
 _CHECKS: dict[str, Callable[[Any], Any]] = {
     "seed": check_seed,
     "effort": _check_effort,
+    "floor_effort": _check_effort,
     "time_limit": _check_time_limit,
     "method": _check_method,
-    "episodes": lambda value: check_whole(value, "the number of episodes", 1),
-    "runs": lambda value: check_whole(value, "the number of runs per problem", 1),
+    # What takes too long is refused with an estimate, by whoever knows the rest (costs.py).
+    "episodes": lambda value: check_whole(value, "the number of episodes", 1, most=10**18),
+    "runs": lambda value: check_whole(value, "the number of runs per problem", 1, most=10**18),
     "reward_seed": lambda value: check_seed(value, "the seed of the rewards"),
     "lanes": _check_lanes,
     "keep_plays": bool,

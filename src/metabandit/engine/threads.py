@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
+from itertools import islice
 from typing import Any, TypeVar
 
 from ..interrupts import interrupts_later
@@ -48,16 +50,32 @@ def _libraries() -> Any:
 one_blas_thread = _OneBlasThread()
 
 
-def in_threads(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> list[Result]:
-    """The results in the order of the items. After an error, or Ctrl-C, nothing more is begun."""
+def in_order(
+    work: Callable[[Item], Result], items: Iterable[Item], threads: int, ahead: int | None = None
+) -> Iterator[Result]:
+    """The results in the order of the items. After an error, or Ctrl-C, nothing more is begun.
+
+    `ahead` is how many are begun at most, counted from the one that is due.
+    """
     if threads == 1:
-        results = []
         for item in items:
             with interrupts_later():
-                results.append(work(item))
-        return results
+                result = work(item)
+            yield result
+        return
     pool = ThreadPoolExecutor(threads)
+    rest, begun = iter(items), deque[Future[Result]]()
     try:
-        return [future.result() for future in [pool.submit(work, item) for item in items]]
+        while True:
+            more = None if ahead is None else ahead - len(begun)
+            begun.extend(pool.submit(work, item) for item in islice(rest, more))
+            if not begun:
+                return
+            yield begun.popleft().result()
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def in_threads(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> list[Result]:
+    """The same, all at once."""
+    return list(in_order(work, items, threads))

@@ -2,42 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
-
 from ..errors import InputError, nearest
 from ..policies import Policy, Start
-from . import latex, program
+from . import latex, program, sql
 from .policy import ExportedPolicy, read_exported
 
-
-@dataclass(frozen=True)
-class Target:
-    """A language to export to, and how its files may end.
-
-    `plays` says that what is written chooses arms, and so needs every number.
-    """
-
-    write: Callable[[ExportedPolicy], str]
-    suffixes: tuple[str, ...]
-    plays: bool = True
-
-
+# The languages to export to, and how their files may end.
 TARGETS = {
-    "python": Target(partial(program.write, language="python"), (".py",)),
-    "javascript": Target(partial(program.write, language="javascript"), (".mjs", ".js")),
-    "c": Target(partial(program.write, language="c"), (".c", ".h")),
-    "sql": Target(program.write_sql, (".sql",)),
-    "latex": Target(latex.write, (".tex",), plays=False),
+    "python": (".py",),
+    "javascript": (".mjs", ".js"),
+    "c": (".c", ".h"),
+    "sql": (".sql",),
+    "latex": (".tex",),
 }
 
 
-def find_target(to: str) -> Target:
-    """The language of that name."""
+def check_target(to: str) -> str:
+    """A language to export to, or an error that names those there are."""
     if to not in TARGETS:
         raise InputError(f"no export to {to!r}; {nearest(str(to), TARGETS)}")
-    return TARGETS[to]
+    return to
+
+
+def write(
+    policy: ExportedPolicy, to: str, dialect: str | None = None, batch: int | None = None
+) -> str:
+    """The text of a policy in one of the languages."""
+    if to == "sql":
+        return sql.write(policy, dialect or "sqlite", batch)
+    for value, option in ((dialect, "dialect"), (batch, "batch")):
+        if value is not None:
+            raise InputError(f"{option} is for queries; export to sql, or leave it out for {to}")
+    return latex.write(policy) if to == "latex" else program.write(policy, to)
 
 
 def export(
@@ -46,6 +42,8 @@ def export(
     *,
     horizon: int | None = None,
     start: str | Start | None = None,
+    dialect: str | None = None,
+    batch: int | None = None,
 ) -> str:
     """Write an index policy as a program that needs nothing but its language.
 
@@ -59,6 +57,10 @@ def export(
         The number of plays in all, for indices that read h; a learned policy file knows it.
     start
         How the policy begins, if it has no start of its own.
+    dialect
+        For sql: postgresql, sqlite (the default), duckdb, bigquery, snowflake or mysql.
+    batch
+        For sql: a query for the arms of this many plays, instead of the next one.
 
     Returns
     -------
@@ -71,8 +73,9 @@ def export(
     >>> "return r + math.sqrt(2 * math.log(t) / n)" in mb.export("ucb1")
     True
     """
-    target = find_target(to)
-    return target.write(read_exported(policy, start, horizon, play=target.plays))
+    # LaTeX shows the index; the others choose arms, and so need every number.
+    play = check_target(to) != "latex"
+    return write(read_exported(policy, start, horizon, play=play), to, dialect, batch)
 
 
-__all__ = ["TARGETS", "Target", "export", "find_target"]
+__all__ = ["TARGETS", "check_target", "export", "write"]

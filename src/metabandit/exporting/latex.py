@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from importlib.metadata import version
-from itertools import product
 
 from ..language import VARIABLES, Apply, Constant, Tree, latex
-from ..language.operators import VARIABLE_LATEX, polynomial_degree
+from ..language.operators import VARIABLE_LATEX, weighted_powers
 from .policy import ExportedPolicy
 
 # Digits of a weight, and letters of a line of terms, about.
@@ -18,6 +17,7 @@ _SPECIAL = {
     "^": r"\textasciicircum{}",
     **{letter: f"\\{letter}" for letter in "&%$#_{}"},
 }
+_MEANINGS = VARIABLES | {name: f"number of {VARIABLES[name]}" for name in ("n", "w", "t", "h")}
 
 _DOCUMENT = r"""\documentclass{article}
 \usepackage[T1]{fontenc}
@@ -59,11 +59,8 @@ def _weight(tree: Tree) -> float:
 
 def _terms(polynomial: Apply) -> list[str]:
     """The terms with a sign each: weights, and powers of v_1 to v_4."""
-    degree = polynomial_degree(len(polynomial.operands))
-    assert degree is not None
     found = []
-    exponents = product(range(degree + 1), repeat=4)
-    for tree, powers in zip(polynomial.operands[4:], exponents, strict=True):
+    for tree, powers in weighted_powers(polynomial.operands):
         weight = _weight(tree)
         if weight == 0.0:
             continue
@@ -110,6 +107,11 @@ def _formula(tree: Tree) -> str:
 def _exceptions(policy: ExportedPolicy) -> str:
     """When the index is not what decides."""
     words = ""
+    if policy.min_share:
+        words += (
+            f" With probability $K \\cdot {_number(policy.min_share)}$, where $K$ is the number of arms, "
+            f"any arm is played at random instead."
+        )
     if policy.rate is not None:
         words += f" With probability ${latex(policy.rate)}$ any arm is played at random instead."
     if policy.needed is not None:
@@ -122,19 +124,11 @@ def _exceptions(policy: ExportedPolicy) -> str:
 
 def _symbols(policy: ExportedPolicy) -> str:
     shown = [
-        f"${VARIABLE_LATEX[name]}$ is the {_meaning(name)}"
-        for name in VARIABLES
+        f"${VARIABLE_LATEX[name]}$ is the {meaning}"
+        for name, meaning in _MEANINGS.items()
         if policy.reads(name)
     ]
-    if not shown:
-        return "No symbol is read"
-    return "Here " + "; ".join(shown)
-
-
-def _meaning(name: str) -> str:
-    plural = {"n": "number of plays of the arm", "t": "number of plays made so far"}
-    plural["h"] = "number of plays left, the next one included"
-    return plural.get(name, VARIABLES[name])
+    return "Here " + "; ".join(shown) if shown else "No symbol is read"
 
 
 def write(policy: ExportedPolicy) -> str:

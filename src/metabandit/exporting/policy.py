@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 from ..errors import InputError
+from ..feedback import COUNT
 from ..language import Apply, Constant, Name, Tree, bind, text, variables
 from ..policies import IndexPolicy, Policy, Start
 from ..policies.catalogue import policy as read_policy
@@ -38,6 +39,24 @@ class ExportedPolicy:
     origin: Origin | None
     rate: Tree | None = None
     needed: Tree | None = None
+
+    @property
+    def min_share(self) -> float:
+        """The probability that every arm keeps: what the policy was learned with."""
+        return 0.0 if self.origin is None else self.origin.feedback.min_share
+
+    @property
+    def random(self) -> bool:
+        """Whether some plays are of any arm, at random."""
+        return self.rate is not None or self.min_share > 0.0
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a program must be told how many plays of each arm wait for their reward."""
+        if self.origin is None:
+            return self.reads("w")
+        feedback = self.origin.feedback
+        return self.reads("w") or (feedback.waits and feedback.pending == COUNT)
 
     def reads(self, variable: str) -> bool:
         trees = (self.tree, self.rate, self.needed)
@@ -82,7 +101,7 @@ class ExportedPolicy:
         return words
 
     def notes(self) -> list[str]:
-        """What the head of a program says, in lines: what it is, its formula, start and origin."""
+        """The lines at the head of a program: what it is, its formula, start and origin."""
         lines = [
             f"The bandit policy {_one_line(self.name)}, exported by metabandit {version('metabandit')}.",
             "",
@@ -92,6 +111,10 @@ class ExportedPolicy:
             lines += _wrap("Random:  ", f"any arm with probability {text(self.rate)}")
         if self.needed is not None:
             lines += _wrap("Needed:  ", f"{text(self.needed)} plays of every arm before the index")
+        if self.min_share:
+            lines += _wrap(
+                "Share:   ", f"every arm keeps the probability {write_number(self.min_share)}"
+            )
         lines += _wrap("Start:   ", self.start)
         if self.provenance:
             lines += _wrap("Origin:  ", self.provenance)
@@ -101,7 +124,7 @@ class ExportedPolicy:
 
 
 def _one_line(name: str) -> str:
-    """A name that no comment ends in: a new line would be code."""
+    """A name that cannot break out of a comment: what follows a new line would be code."""
     return " ".join("".join(c if c.isprintable() else " " for c in name).split())
 
 
@@ -116,7 +139,7 @@ def _wrap(label: str, words: str) -> list[str]:
 
 
 def formula(tree: Tree) -> str:
-    """The index as text; what is a polynomial is said in words, for its weights follow below."""
+    """The index as text; a polynomial is described in words, as its weights follow in the program."""
     if isinstance(tree, Apply) and tree.operator == "polynomial":
         values = ", ".join(map(text, tree.operands[:4]))
         count = sum(1 for weight in tree.operands[4:] if text(weight) != "0")
@@ -146,6 +169,12 @@ def settled(tree: Tree, values: Mapping[str, float]) -> Tree:
     return Apply(tree.operator, settled_ones)
 
 
+def _without_waiting(tree: Tree) -> Tree:
+    if isinstance(tree, Apply):
+        return Apply(tree.operator, tuple(_without_waiting(item) for item in tree.operands))
+    return _ZERO if tree == Name("w") else tree
+
+
 def _numbers(start: Start, reads_s: bool, name: str) -> tuple[tuple[float, ...], ...] | None:
     if start.each_once:
         return None
@@ -154,22 +183,18 @@ def _numbers(start: Start, reads_s: bool, name: str) -> tuple[tuple[float, ...],
             f"{name} decides before any arm was played, for which exported programs have no start; "
             f"play it from Python, with metabandit.policy({name!r}).player(arms)"
         )
-    if start.plays is None or start.reward_sum is None:
+    if start.plays is None:
         raise InputError(
             f"the start prior-counts of {name} takes its numbers from a prior, which a program does "
             f"not know; give them, as in --start prior-counts:plays=2,sum=1,squares=1"
         )
-    squared = start.square_sum
-    if squared is None and reads_s:
+    if start.square_sum is None and reads_s:
         raise InputError(
             f"{name} reads s, the standard deviation, so the start {start} needs squares too: the sum "
             f"of the squared pseudo-rewards, which is the sum itself for rewards of 0 and 1, as in "
             f"--start prior-counts:plays=2,sum=1,squares=1"
         )
-    rows = [start.plays, start.reward_sum, start.reward_sum if squared is None else squared]
-    each = [row if isinstance(row, tuple) else (row,) for row in rows]
-    arms = max(map(len, each))
-    return tuple(tuple(map(float, row * arms if len(row) == 1 else row)) for row in each)
+    return tuple(zip(*start.complete(binary=True).for_arms(start.arms or 1), strict=True))
 
 
 def read_exported(
@@ -201,6 +226,8 @@ def read_exported(
         for item in (chosen.tree, chosen.rate, chosen.needed)
     )
     assert tree is not None
+    if origin is not None and origin.feedback.pending != COUNT:
+        tree = _without_waiting(tree)  # to such a policy no play waits
     reads = {name for item in (tree, rate, needed) if item is not None for name in variables(item)}
     if play and horizon is None and "h" in reads:
         raise InputError(

@@ -23,27 +23,9 @@ from ..language.source import real
 from ..settings import write_number
 
 _SAME = [
-    "acos",
-    "asin",
-    "atan",
-    "atan2",
-    "ceil",
-    "cos",
-    "cosh",
-    "exp",
-    "expm1",
-    "floor",
-    "log",
-    "log1p",
-    "log2",
-    "log10",
-    "pow",
-    "sin",
-    "sinh",
-    "sqrt",
-    "tan",
-    "tanh",
-]
+    "acos", "asin", "atan", "atan2", "ceil", "cos", "cosh", "exp", "expm1", "floor", "log", "log1p",
+    "log2", "log10", "pow", "sin", "sinh", "sqrt", "tan", "tanh",
+]  # fmt: skip
 _IN_C = [*_SAME, *["copysign", "erf", "erfc", "fabs", "isfinite", "isinf", "isnan", "lgamma"]]
 # What constants and functions of Python are called.
 _NAMES = {
@@ -251,7 +233,7 @@ class _Translation:
 
 
 def _definition(function: Callable[..., Any], name: str) -> tuple[ast.FunctionDef, str]:
-    """A function's syntax and text, if Python can tell."""
+    """The syntax and text of a function that a program can hold: no names from outside but math."""
     try:
         source = textwrap.dedent(inspect.getsource(function))
         parsed = ast.parse(source).body[0]
@@ -262,30 +244,19 @@ def _definition(function: Callable[..., Any], name: str) -> tuple[ast.FunctionDe
             f"{name} cannot be exported: the text of its function is not known; define it with def in a "
             f"file, or give its text with register_operator(..., exports={{...}})"
         )
-    return parsed, source
-
-
-def _check_inside(function: Callable[..., Any], definition: ast.FunctionDef, name: str) -> None:
-    """Refuse a function that a program could not hold: names from outside, other than math."""
     if function.__module__ == numerics.__name__:
-        return
-    used = [item for item in ast.walk(definition) if isinstance(item, ast.Name)]
+        return parsed, source
+    used = [item for item in ast.walk(parsed) if isinstance(item, ast.Name)]
     inner = {item.id for item in used if isinstance(item.ctx, ast.Store)}
-    inner |= {item.arg for item in ast.walk(definition) if isinstance(item, ast.arg)}
-    inner |= {definition.name, "math", *dir(builtins)}
+    inner |= {item.arg for item in ast.walk(parsed) if isinstance(item, ast.arg)}
+    inner |= {parsed.name, "math", *dir(builtins)}
     outside = sorted({item.id for item in used} - inner)
     if outside:
         raise InputError(
             f"{name} cannot be exported: its function uses {', '.join(outside)} from outside, and a "
             f"program has only what is inside the function, and math"
         )
-
-
-def _python(function: Callable[..., Any], name: str) -> str:
-    """The text of a function under another name, if it needs no names from outside but math."""
-    definition, source = _definition(function, name)
-    _check_inside(function, definition, name)
-    return re.sub(rf"\b{definition.name}(?=\()", name, source).rstrip()
+    return parsed, source
 
 
 @cache
@@ -297,10 +268,9 @@ def helper(name: str, language: str) -> str | None:
     function = getattr(numerics, name, None) if own is None else own.own
     if not inspect.isfunction(function):
         return None
-    if language == "python":
-        return _python(function, name)
     definition, source = _definition(function, name)
-    _check_inside(function, definition, name)
+    if language == "python":
+        return re.sub(rf"\b{definition.name}(?=\()", name, source).rstrip()
     if own is not None and definition.args.defaults:
         raise InputError(
             f"{name} cannot be exported to {language}: its function has default values; write them into "

@@ -1,9 +1,8 @@
 """Formulas: all small ones, in classes that rank arms alike, and the search for the best."""
 
 from .classes import Classes
-from .enumeration import make_classes
+from .enumeration import kept_classes, make_classes
 from .grammar import Grammar
-from .kept import kept_classes
 from .partition import classify, sharpen
 from .result import Found, RankedFormula, Refined
 from .sample import Sample, every_state, general_sample, reachable_sample

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -18,11 +20,14 @@ from ..files import check_new, written
 from ..language import Apply, Tree
 from ..language.compile import Compiled, compile_expression
 from ..policies import Progress
-from .fingerprints import Ints
 from .grammar import Grammar, arity
 
+Ints = npt.NDArray[np.int64]
+
 FORMAT = "metabandit formulas"
-VERSION = 1
+VERSION = 2
+# Values that differ by this share of the larger one are equal.
+TOLERANCE = 1e-12
 _DAMAGED = (ValueError, KeyError, TypeError, IndexError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
@@ -41,7 +46,7 @@ class Classes:
     formulas, invalid, distinct : list of int
         By length: all formulas, those with a value that is not finite, and those whose values no
         shorter or earlier one has.
-    codes : array of int8, [class, symbol]
+    codes : array of int16, [class, symbol]
         The formula of each class in prefix order, as positions in the grammar's symbols, padded with -1.
     sizes : array of int64
         How many formulas each class has.
@@ -61,7 +66,7 @@ class Classes:
     formulas: list[int]
     invalid: list[int]
     distinct: list[int]
-    codes: npt.NDArray[np.int8]
+    codes: npt.NDArray[np.int16]
     sizes: Ints
 
     def __len__(self) -> int:
@@ -106,7 +111,7 @@ class Classes:
 
     @property
     def header(self) -> dict[str, Any]:
-        """What the classes are of; two sets with the same header are the same."""
+        """What identifies the classes: two sets with the same header are the same."""
         return make_header(self.grammar, self.length, self.sample, self.tolerance)
 
     def save(self, path: Path, *, force: bool = False) -> None:
@@ -143,7 +148,7 @@ class Classes:
             raise InputError(f"the class file {path} cannot be read: {error.strerror}") from None
         except _DAMAGED:
             raise InputError(
-                f"{path} is no class file, or damaged; make it again with `metabandit formulas`"
+                f"{path} is not a class file, or it is damaged; make it again with `metabandit formulas`"
             ) from None
         raise InputError(
             f"the class file {path} has version {version!r}, this program reads {VERSION}; make it "
@@ -154,7 +159,7 @@ class Classes:
 def make_header(
     grammar: Grammar, length: int, sample: dict[str, Any], tolerance: float
 ) -> dict[str, Any]:
-    """What classes are of."""
+    """What identifies a set of classes."""
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -165,8 +170,16 @@ def make_header(
     }
 
 
+def kept_path(length: int, grammar: Grammar, sample: dict[str, Any], tolerance: float) -> Path:
+    """Where a set of classes is kept between runs: in the user's cache folder."""
+    header = json.dumps(make_header(grammar, length, sample, tolerance), sort_keys=True)
+    digest = hashlib.sha256(header.encode()).hexdigest()[:12]
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "metabandit" / f"formulas-{length}-{digest}.npz"
+
+
 def check_path(path: Path, *, force: bool) -> None:
-    """Refuse to write where something is, or where nothing can be written."""
+    """Refuse to overwrite a file, or to write where that is not possible."""
     check_new(path, (".npz",), "a class file", force=force)
 
 
@@ -175,7 +188,7 @@ def _read(header: dict[str, Any], codes: Any, sizes: Any) -> Classes:
     grammar = Grammar.read(**header["grammar"])
     length = int(header["length"])
     operands = np.array([arity(symbol) for symbol in grammar.symbols])
-    whole = codes.dtype == np.int8 and sizes.dtype == np.int64
+    whole = codes.dtype == np.int16 and sizes.dtype == np.int64
     if not whole or codes.ndim != 2 or codes.shape[1] != length or sizes.shape != codes.shape[:1]:
         raise ValueError
     if not len(codes) or codes.min() < -1 or codes.max() >= len(operands) or codes[:, 0].min() < 0:

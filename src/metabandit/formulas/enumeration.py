@@ -16,13 +16,15 @@ The size of a class is the sum of w(v, l) over its nodes and all lengths.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..engine.task import silent
 from ..engine.threads import in_threads
 from ..errors import InputError
 from ..language import OPERATORS, Name
@@ -30,10 +32,12 @@ from ..memory import free_memory
 from ..policies import Progress
 from ..priors.families import Array
 from ..settings import check_threads, check_whole, read_number
-from .classes import Classes
-from .fingerprints import TOLERANCE, Fingerprints, Ints, Numbering, Numbers, make_keys
+from .classes import TOLERANCE, Classes, Ints, kept_path
 from .grammar import Grammar
 from .sample import Sample, check_sample
+
+Numbers = npt.NDArray[np.int32]
+Fingerprints = npt.NDArray[np.uint64]
 
 _LONGEST = 30
 # Formulas that a thread takes at a time, and that are numbered at a time.
@@ -94,6 +98,47 @@ def make_classes(
     return _Enumeration(grammar, length, sample, tolerance, threads).run(progress)
 
 
+def kept_classes(
+    length: int = 7,
+    *,
+    grammar: Grammar | None = None,
+    sample: Sample | None = None,
+    tolerance: float = TOLERANCE,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    announce: Callable[[str], None] | None = None,
+) -> Classes:
+    """The same as make_classes, from the user's cache folder if an earlier call kept it there."""
+    grammar = grammar or Grammar()
+    sample = check_sample(sample)
+    length = check_length(length)
+    path = kept_path(length, grammar, sample.description, tolerance)
+    if path.exists():
+        with suppress(InputError):  # made again
+            return Classes.load(path)
+    check_size(grammar, length)
+    announce = announce or silent
+    if length >= 6:
+        announce(
+            f"making the classes of the {sum(grammar.counts(length)):,} formulas up to length {length}, "
+            f"once ..."
+        )
+    made = make_classes(
+        length,
+        grammar=grammar,
+        sample=sample,
+        tolerance=tolerance,
+        threads=threads,
+        progress=progress,
+    )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        made.save(path, force=True)
+    except (OSError, InputError) as error:
+        announce(f"the classes are not kept for later: {error}")
+    return made
+
+
 def check_length(length: object) -> int:
     """The length of the longest formulas."""
     return check_whole(length, "the length of formulas", 1, most=_LONGEST)
@@ -101,7 +146,7 @@ def check_length(length: object) -> int:
 
 def check_size(grammar: Grammar, length: int) -> None:
     """Refuse a length whose formulas would not fit in memory or time."""
-    totals = np.cumsum(grammar.counts(length)).tolist()
+    totals = list(accumulate(grammar.counts(length)))
     free = free_memory()
     fits = [
         position + 1
@@ -134,16 +179,16 @@ class _Enumeration:
         self.length = length
         self.sample = sample
         self.threads = threads
-        self.keys = make_keys(sample, tolerance)
+        self.keys = fingerprints.make_keys(sample.arms, sample.groups, tolerance)
         self.operators = {OPERATORS[name].opcode: OPERATORS[name] for name in grammar.operators}
         # Nodes of length l are ends[l - 1], ..., ends[l] - 1; ways[l] has w(v, l) for those up to there.
         self.nodes = fingerprints.Nodes(*np.zeros((3, 1024), np.int32))
         self.count = 0
         self.ends = [0]
         self.ways = [np.zeros(0)]
-        self.numbering = Numbering()
+        self.numbering = fingerprints.Numbering()
         self.combined: list[tuple[Any, Numbers]] = []
-        self.classes = Numbering()
+        self.classes = fingerprints.Numbering()
         self.class_of: list[Numbers] = []
         self.shortest: list[Ints] = []
         # Values of the nodes that are operands of longer ones, and threads' copies that are not in use.
@@ -174,6 +219,7 @@ class _Enumeration:
         sums = np.zeros(self.count)
         for ways in self.ways:
             sums[: len(ways)] += ways
+        valid = [int(ways.sum()) for ways in self.ways[1:]]
         sizes = np.bincount(np.concatenate(self.class_of), sums, self.classes.count)
         return Classes(
             grammar=self.grammar,
@@ -181,9 +227,7 @@ class _Enumeration:
             sample=self.sample.description,
             tolerance=self.keys.tolerance,
             formulas=totals,
-            invalid=[
-                total - int(ways.sum()) for total, ways in zip(totals, self.ways[1:], strict=True)
-            ],
+            invalid=np.subtract(totals, valid).tolist(),
             distinct=np.diff(self.ends).tolist(),
             codes=self._codes(np.concatenate(self.shortest)),
             sizes=np.rint(sizes).astype(np.int64),
@@ -191,27 +235,16 @@ class _Enumeration:
 
     # Values ------------------------------------------------------------------------------------
 
-    @contextmanager
-    def _rows(self) -> Iterator[Any]:
-        """Rows for a thread to work with."""
-        try:
-            rows = self.free.pop()
-        except IndexError:
-            rows = self.kernel.make_rows(self.values, self.points)
-        yield rows
-        self.free.append(rows)
-
     def _keep(self, values: Array) -> None:
         self.values = values
         self.free.clear()
 
     def _store(self, first: int) -> None:
         """Keep the values of short nodes, which are operands of longer ones."""
-        self._keep(np.concatenate([self.values, np.zeros((self.count - first) * self.points)]))
-        with self._rows() as rows:
-            self.kernel.store(first, self.count, self.nodes, rows)
-            values = rows.values[: len(self.values)].copy()
-        self._keep(values)
+        values = np.concatenate([self.values, np.zeros((self.count - first) * self.points)])
+        rows = self.kernel.make_rows(values, self.points)
+        self.kernel.store(first, self.count, self.nodes, rows)
+        self._keep(rows.values[: len(values)].copy())
 
     def _in_parts(self, fill: Any, first: int, last: int, each: int = 1) -> Fingerprints:
         """What fill(first, last, rows, out) gives for nodes, `each` numbers per node, in threads."""
@@ -220,8 +253,12 @@ class _Enumeration:
 
         def work(begin: int) -> None:
             end = min(begin + step, last)
-            with self._rows() as rows:
-                fill(begin, end, rows, out[(begin - first) * each : (end - first) * each])
+            try:
+                rows = self.free.pop()
+            except IndexError:
+                rows = self.kernel.make_rows(self.values, self.points)
+            fill(begin, end, rows, out[(begin - first) * each : (end - first) * each])
+            self.free.append(rows)
 
         in_threads(work, range(first, last, step), self.threads)
         return out
@@ -286,12 +323,8 @@ class _Enumeration:
                 variants += [(operator.opcode, place) for place in (places if small else (1,))]
             first, end = (ends[small - 1], ends[small]) if small else (0, 1)
             if variants and first < end and ends[big - 1] < ends[big]:
-                table = np.array(variants, np.int32)
-                made.append(
-                    self.kernel.Combination(
-                        ends[big - 1], ends[big], first, end, table, small == big
-                    )
-                )
+                table, nodes = np.array(variants, np.int32), (ends[big - 1], ends[big], first, end)
+                made.append(self.kernel.Combination(*nodes, table, small == big))
         return made
 
     def _combine(self, combination: Any, report: Callable[[float], None]) -> None:
@@ -340,7 +373,7 @@ class _Enumeration:
 
     # Formulas ----------------------------------------------------------------------------------
 
-    def _codes(self, chosen: npt.NDArray[np.int64]) -> npt.NDArray[np.int8]:
+    def _codes(self, chosen: npt.NDArray[np.int64]) -> npt.NDArray[np.int16]:
         """Formulas in prefix order, as a class file has them."""
         symbols = self.grammar.symbols
         code_of = {opcode: symbols.index(item.name) for opcode, item in self.operators.items()}
@@ -358,7 +391,7 @@ class _Enumeration:
                         known[node] += code(operand)
             return known[node]
 
-        codes = np.full((len(chosen), self.length), -1, np.int8)
+        codes = np.full((len(chosen), self.length), -1, np.int16)
         for row, node in enumerate(chosen.tolist()):
             formula = code(node)
             codes[row, : len(formula)] = formula

@@ -15,12 +15,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..errors import InputError, nearest
-from ..language import OPERATORS, VARIABLES, Constant, Name, Tree
+from ..errors import InputError, nearest, shown
+from ..language import ARM_VARIABLES, OPERATORS, VARIABLES, Constant, Name, Tree
 from ..settings import read_number, write_number
 
 _OPERATORS = "add subtract multiply divide min max sqrt ln abs negate invert"
 _CONSTANT = "a constant of the grammar"
+# Symbols are kept as numbers of 16 bits.
+_MOST_CONSTANTS = 10_000
 
 
 @dataclass(frozen=True)
@@ -57,19 +59,24 @@ class Grammar:
         usable = [name for name, operator in OPERATORS.items() if operator.arity in (1, 2)]
         _check_names(self.operators, usable, "operator")
         _check_names(self.variables, list(VARIABLES), "variable")
-        if not set(self.variables) & {"r", "s", "n"}:
+        if not set(self.variables) & ARM_VARIABLES:
             raise InputError(
-                "a grammar needs a variable of the arm (r, s or n): without one all arms have the "
+                "a grammar needs a variable of the arm (r, s, n or w): without one all arms have the "
                 "same index"
             )
         for value in self.constants:
             if read_number(value, _CONSTANT) < 0.0:
                 raise InputError(
-                    f"{_CONSTANT} must not be negative, as {value:g} is; the operator negate makes "
-                    f"it so"
+                    f"{_CONSTANT} must be at least 0, not {value:g}; the operator negate makes "
+                    f"negative numbers"
                 )
+        if len(self.constants) > _MOST_CONSTANTS:
+            raise InputError(
+                f"a grammar has at most {_MOST_CONSTANTS:,} constants, not {len(self.constants):,}; `learn` "
+                f"finds numbers for formulas with names in them"
+            )
         if len(set(self.constants)) < len(self.constants):
-            raise InputError(f"{_CONSTANT} is given twice: {self.constants}")
+            raise InputError(f"{_CONSTANT} is given twice: {shown(self.constants)}")
 
     @property
     def atoms(self) -> list[Name | Constant]:
@@ -110,7 +117,7 @@ class Grammar:
         variables: str | Sequence[str] | None = None,
         constants: str | Sequence[float] | None = None,
     ) -> Grammar:
-        """A grammar from lists, or texts with commas between; the paper's where nothing is said."""
+        """A grammar from lists, or texts with commas between; the paper's where nothing is given."""
         given: dict[str, Any] = {}
         if operators is not None:
             given["operators"] = tuple(map(str, _split(operators)))

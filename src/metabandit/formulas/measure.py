@@ -10,12 +10,11 @@ import numpy.typing as npt
 
 from ..engine import costs
 from ..engine.programs import ManyPrograms
-from ..engine.states import LONG
 from ..engine.task import Task, stream
-from ..priors import Bernoulli
 from ..priors.families import Array
+from .classes import Ints
+from .strategies import ExactSearch
 
-Ints = npt.NDArray[np.int64]
 # Classes, best first: numbers, values of the objective, mean regrets, their standard errors.
 Ranking = tuple[Ints, Array, Array, Array]
 
@@ -45,8 +44,7 @@ def measure_classes(
             announce(f"measuring the {len(which):,} best again, {how} ...")
 
     seconds = len(which) * costs.exact_seconds(prior, horizon) / costs.CORES
-    known = type(prior) is Bernoulli and prior.arms == 2 and horizon <= LONG
-    if known and objective.name == "regret" and seconds <= _EXACT_SECONDS * task.effort:
+    if ExactSearch.obstacle(task) is None and seconds <= _EXACT_SECONDS * task.effort:
         tell(seconds, "exactly")
         regret, _, choices = programs.exact_regret(which, points=[horizon], with_choices=True)
         return _ranked(which, regret, regret, np.zeros(len(which)), choices)

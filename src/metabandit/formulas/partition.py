@@ -15,8 +15,7 @@ from ..policies import Progress, Start
 from ..priors import Bernoulli, Prior, check_prior
 from ..settings import check_horizon
 from ..workers import make_workers
-from .classes import Classes
-from .fingerprints import TOLERANCE, Fingerprints, Ints, Numbering, make_keys
+from .classes import TOLERANCE, Classes
 from .sample import Sample, check_sample, problems_of
 
 # Classes that are evaluated at a time.
@@ -60,7 +59,7 @@ def classify(
     rows_of: dict[Tree, int] = {}
     for tree in trees:
         _number(tree, rows_of)
-    keys = make_keys(sample, tolerance)
+    keys = fingerprints.make_keys(sample.arms, sample.groups, tolerance)
     points = sample.arms * sample.groups
     rows = fingerprints.make_rows(np.zeros(len(rows_of) * points), points)
     values = rows.values.reshape(-1, points)
@@ -81,7 +80,9 @@ def classify(
     ranks = np.zeros(len(rows_of), np.uint64)
     fingerprints.rank(0, len(rows_of), nodes, rows, keys, ranks)
     chosen = [rows_of[tree] for tree in trees]
-    numbers = iter(Numbering().add(ranks[[row for row in chosen if valid[row]]])[0].tolist())
+    numbers = iter(
+        fingerprints.Numbering().add(ranks[[row for row in chosen if valid[row]]])[0].tolist()
+    )
     return [next(numbers) if valid[row] else None for row in chosen]
 
 
@@ -90,8 +91,8 @@ def _number(tree: Tree, rows_of: dict[Tree, int]) -> None:
     if isinstance(tree, Apply) and tree not in rows_of:
         if len(tree.operands) > 2:
             raise InputError(
-                f"formulas are compared whose operators have one or two operands, not with "
-                f"{tree.operator}, which has {len(tree.operands)}; leave it out"
+                f"only formulas whose operators have one or two operands can be compared, not those "
+                f"with {tree.operator}, which has {len(tree.operands)}; leave it out"
             )
         for operand in tree.operands:
             _number(operand, rows_of)
@@ -149,7 +150,17 @@ def sharpen(
     programs = ManyPrograms.of(
         classes.compile(progress), prior, horizon, begin, make_workers(threads)
     )
-    which, choices = _choices(programs, horizon, progress)
+    # What can be played, and fingerprints of all that it chooses.
+    found, parts = [], []
+    for first in range(0, programs.count, _CHUNK):
+        chunk = np.arange(first, min(first + _CHUNK, programs.count))
+        regret, _, choices = programs.exact_regret(chunk, points=[horizon], with_choices=True)
+        playable = np.isfinite(regret)
+        found.append(chunk[playable])
+        parts.append(choices[playable])
+        if progress is not None:
+            progress(int(chunk[-1]) + 1, programs.count)
+    which, choices = np.concatenate(found), np.concatenate(parts)
     _, first_of, number = np.unique(choices, return_index=True, return_inverse=True)
     sizes = np.bincount(number, classes.sizes[which]).astype(np.int64)
     order = np.argsort(first_of)
@@ -160,19 +171,3 @@ def sharpen(
         codes=classes.codes[which[first_of[order]]],
         sizes=sizes[order],
     )
-
-
-def _choices(
-    programs: ManyPrograms, horizon: int, progress: Progress | None
-) -> tuple[Ints, Fingerprints]:
-    """The classes that can be played, and fingerprints of all that they choose."""
-    found, parts = [], []
-    for first in range(0, programs.count, _CHUNK):
-        which = np.arange(first, min(first + _CHUNK, programs.count))
-        regret, _, choices = programs.exact_regret(which, points=[horizon], with_choices=True)
-        playable = np.isfinite(regret)
-        found.append(which[playable])
-        parts.append(choices[playable])
-        if progress is not None:
-            progress(int(which[-1]) + 1, programs.count)
-    return np.concatenate(found), np.concatenate(parts)

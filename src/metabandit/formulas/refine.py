@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
+from string import ascii_lowercase
 
 from ..engine.task import Task
-from ..language import VARIABLES, Apply, Constant, Name, Tree, text, variables
-from ..language.compile import compile_expression
+from ..language import VARIABLES, Apply, Name, Tree, text, variables
+from ..language.values import evaluate_tree
 from ..learning import learn
 from ..learning.measure import Measurement, measure
 from ..policies import policy
@@ -25,7 +26,7 @@ def free_constants(tree: Tree) -> tuple[Tree, dict[str, float]]:
     becomes `r + a/(n + b)` with a = 1 and b = 2.
     """
     values: dict[str, float] = {}
-    fresh = _names()
+    fresh = (letter for letter in ascii_lowercase if letter not in VARIABLES)
 
     def number(value: float) -> Name:
         name = next(fresh)
@@ -34,7 +35,7 @@ def free_constants(tree: Tree) -> tuple[Tree, dict[str, float]]:
 
     def visit(node: Tree) -> Tree:
         if not variables(node):
-            return number(_value(node))
+            return number(float(evaluate_tree(node, {})))
         if not isinstance(node, Apply):
             return node
         if node.operator == "invert":
@@ -42,24 +43,6 @@ def free_constants(tree: Tree) -> tuple[Tree, dict[str, float]]:
         return Apply(node.operator, tuple(visit(operand) for operand in node.operands))
 
     return visit(tree), values
-
-
-def _names() -> Iterator[str]:
-    """a, b, c, ... without the variables."""
-    letters = [chr(code) for code in range(ord("a"), ord("z") + 1)]
-    yield from (letter for letter in letters if letter not in VARIABLES)
-
-
-def _value(tree: Tree) -> float:
-    """The value of an expression without variables."""
-    if isinstance(tree, Constant):
-        return tree.value
-    from ..kernels import machine
-
-    program = compile_expression(tree)
-    scalars = program.scalars.copy()
-    machine.run_step(program.step_code, scalars)
-    return float(scalars[program.spread[0]])
 
 
 def refined(entry: RankedFormula, task: Task, announce: Callable[[str], None]) -> RankedFormula:

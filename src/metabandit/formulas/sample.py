@@ -47,9 +47,10 @@ def check_sample(sample: object) -> Sample:
     return sample
 
 
-def problems_of(prior: Prior, horizon: int, start: Start) -> str:
+def problems_of(prior: Prior, horizon: int, start: Start, *, waiting: bool = False) -> str:
     """What a sample is for, in words."""
-    return f"{prior.arms} arms of {prior}, {horizon} plays, start {start.resolve(prior)}"
+    late = ", with plays that wait for their reward" if waiting else ""
+    return f"{prior.arms} arms of {prior}, {horizon} plays, start {start.resolve(prior)}{late}"
 
 
 def _check_groups(groups: object) -> int:
@@ -97,6 +98,7 @@ def general_sample(*, groups: int = 1024, arms: int = 5, seed: int = 0) -> Sampl
         "h": moment(),
         "K": np.broadcast_to(np.floor(10.0 ** rng.uniform(0.31, 2.0, groups)), (arms, groups)),
     }
+    values["w"] = np.clip(np.floor(values["n"] * share()), 0.0, values["n"] - 1.0)
     return Sample(values, {"domain": "general", "groups": groups, "arms": arms, "seed": seed})
 
 
@@ -105,6 +107,7 @@ def reachable_sample(
     horizon: int,
     *,
     start: str | Start | None = None,
+    waiting: bool = False,
     groups: int = 1024,
     seed: int = 0,
 ) -> Sample:
@@ -119,6 +122,8 @@ def reachable_sample(
         The problems, and the plays per episode.
     start : str or Start, optional
         How play begins; by default each arm is played once.
+    waiting : bool
+        Whether some plays have had no reward yet, as in batches or with a delay.
     groups, seed : int
         Number of groups, and seed of the random numbers.
 
@@ -147,10 +152,14 @@ def reachable_sample(
             f"once; raise the horizon"
         )
     plays = _random_plays(rng, arms, least, horizon, groups)
-    sums, squares = _rewards(prior, plays, rng)
-    problems = problems_of(prior, horizon, begin)
+    waits = np.zeros_like(plays)
+    if waiting:
+        some = rng.random(plays.shape) < 0.5
+        waits = np.where(some, rng.integers(0, np.maximum(plays - least, 0) + 1), 0)
+    sums, squares = _rewards(prior, plays - waits, rng)
+    problems = problems_of(prior, horizon, begin, waiting=waiting)
     drawn = {"groups": groups, "arms": arms, "seed": seed}
-    values = _variables(plays, sums, squares, counts, horizon)
+    values = _variables(plays, waits, sums, squares, counts, horizon)
     return Sample(values, {"domain": "reachable", "problems": problems, **drawn})
 
 
@@ -206,7 +215,8 @@ def every_state(prior: Prior, horizon: int, *, start: str | Start | None = None)
         states = [state for state in states if state[:2] <= state[2:]]
     n1, s1, n2, s2 = np.array(states).T
     wins = np.stack([s1, s2])
-    values = _variables(np.stack([n1, n2]), wins, wins, counts, horizon)
+    plays = np.stack([n1, n2])
+    values = _variables(plays, np.zeros_like(plays), wins, wins, counts, horizon)
     problems = problems_of(prior, horizon, begin)
     return Sample(values, {"domain": "every state", "problems": problems, "arms": 2})
 
@@ -245,17 +255,23 @@ def _rewards(
 
 
 def _variables(
-    plays: np.ndarray[Any, Any], sums: Any, squares: Any, counts: Array, horizon: int
+    plays: np.ndarray[Any, Any],
+    waits: np.ndarray[Any, Any],
+    sums: Any,
+    squares: Any,
+    counts: Array,
+    horizon: int,
 ) -> dict[str, Array]:
     """What formulas read after these plays with these rewards, beside the pseudo-observations."""
     n = plays + counts[0][:, None]
-    r = (sums + counts[1][:, None]) / n
-    variance = (squares + counts[2][:, None]) / n - r**2
+    r = (sums + counts[1][:, None]) / (n - waits)
+    variance = (squares + counts[2][:, None]) / (n - waits) - r**2
     made = plays.sum(axis=0)
     return {
         "r": r,
         "s": np.sqrt(np.maximum(variance, 0.0)),
         "n": n,
+        "w": waits.astype(np.float64),
         "t": np.broadcast_to(made + counts[0].sum(), n.shape),
         "h": np.broadcast_to((horizon - made).astype(np.float64), n.shape),
         "K": np.full(n.shape, float(len(plays))),

@@ -3,35 +3,37 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ..checkpoint import Checkpoint
 from ..engine import exact, simulated
+from ..engine.costs import check_simulation
 from ..engine.floor import floor_of_search
 from ..engine.programs import ManyPrograms
 from ..engine.task import Task, read_task, silent, versions
 from ..errors import InputError, WorkerError, nearest
-from ..learning.measure import Measurement, measure
+from ..feedback import Feedback
+from ..files import reserving
+from ..learning.measure import Measurement, asked, measure
 from ..policies import Policy, Progress, Start, policy
 from ..policies.file import (
     Expression,
     Origin,
     PolicyFile,
-    StartSpec,
     read_target,
     rewards_of,
 )
 from ..policies.start import default_start
-from ..priors import Prior
+from ..priors import Prior, Table
 from ..settings import check_whole
 from .classes import Classes
+from .enumeration import kept_classes
 from .grammar import Grammar
-from .kept import kept_classes
-from .measure import Ranking, measure_classes
+from .measure import measure_classes
 from .refine import refined
 from .result import Found, RankedFormula
 from .sample import problems_of, reachable_sample
@@ -45,42 +47,12 @@ _HALVING_TIME = 240.0
 Report = Callable[[float, str], None]
 
 
-@dataclass(frozen=True)
-class _Search:
-    """What is searched for a task, how, and whom to tell."""
-
-    task: Task
-    strategy: str
-    pulls: int
-    top: int
-    refine: int
-    measured: bool
-    progress: Report | None
-    announce: Callable[[str], None]
-
-
 def state_path(out: Path) -> Path:
     """Where a search that writes best.json keeps its state: best.search.npz beside it."""
     return out.with_name(f"{out.stem}.search.npz")
 
 
-def _strategy(search: _Search, programs: ManyPrograms) -> tuple[str, dict[str, Any]]:
-    """The strategy and its settings: the surest within the time."""
-    task, name = search.task, search.strategy
-    limit, effort = task.time_limit, task.effort
-    episodes, within = 1024, 0.0 if limit is None else 0.7 * limit
-    if limit is None:
-        episodes, within = max(1, round(64 * effort)), _HALVING_TIME * effort
-    while episodes > 16 and Halving.seconds(programs, episodes, search.top) > within:
-        episodes //= 2
-    if name == AUTO:
-        possible = ExactSearch.obstacle(task) is None
-        quick = possible and ExactSearch.seconds(programs) <= (limit or _TIME * effort)
-        name = ExactSearch.name if quick else Halving.name
-    settings = {Halving.name: {"episodes": episodes}, "ucb1-tuned": {"pulls": search.pulls}}
-    return name, settings.get(name, {})
-
-
+@reserving
 def search(
     prior: Prior,
     horizon: int,
@@ -93,10 +65,12 @@ def search(
     objective: str = "regret",
     reference: str | Policy | None = None,
     start: str | Start | None = None,
+    feedback: Feedback | Mapping[str, Any] | None = None,
     top: int = 50,
     refine: int = 0,
     seed: int = 0,
     effort: float = 1.0,
+    floor_effort: float | None = None,
     time_limit: float | None = None,
     threads: int | None = None,
     executor: Executor | None = None,
@@ -104,7 +78,7 @@ def search(
     out: str | Path | None = None,
     resume: bool = False,
     force: bool = False,
-    progress: Callable[[float, str], None] | None = None,
+    progress: Report | None = None,
     announce: Callable[[str], None] | None = None,
 ) -> Found:
     """Find the best small formula for problems drawn from a prior.
@@ -137,6 +111,9 @@ def search(
         One seed, one result, whatever the number of threads.
     effort : float
         2 lets halving, and the measurement of the ranking, take twice as long, 0.5 half as long.
+    floor_effort : float, optional
+        How much is computed for the floor where it is a lower bound (see `lower_bound`); by default as
+        the effort, up to 1.
     time_limit : float, optional
         Seconds after which the search ends with the best so far.
     threads : int, optional
@@ -169,42 +146,134 @@ def search(
     'max(r, 1/5)'
     """
     began = time.monotonic()
+    if isinstance(prior, Table):
+        prior = prior.split()
     task = read_task(
         prior, horizon, objective=objective, reference=reference, seed=seed, effort=effort,
-        time_limit=time_limit, threads=threads, executor=executor,
+        floor_effort=floor_effort, time_limit=time_limit, threads=threads, executor=executor,
+        feedback=feedback,
     )  # fmt: skip
+    if task.objective.power is not None:
+        raise InputError(
+            "the objective power is for learn; search by regret, then learn the numbers"
+        )
     if strategy not in (*STRATEGIES, AUTO):
         raise InputError(
             f"unknown strategy {strategy!r}; {nearest(str(strategy), [*STRATEGIES, AUTO])}"
         )
     if strategy != AUTO and (why := STRATEGIES[strategy].obstacle(task)) is not None:
         raise InputError(f"{why}; use the strategy halving")
-    asked = _Search(
-        task=replace(task, start=Start.read(start or default_start(prior)).resolve(prior)),
-        strategy=strategy,
-        pulls=check_whole(pulls, "the number of pulls", 1, most=10**12),
-        top=check_whole(top, "the number of formulas to rank", 1, most=10_000),
-        refine=check_whole(refine, "the number of formulas to refine", 0, most=100),
-        measured=measured,
-        progress=progress,
-        announce=announce or silent,
-    )
-    policy("r", start=asked.task.start).check(prior, task.horizon)
+    task = replace(task, start=Start.read(start or default_start(prior)).resolve(prior))
+    pulls = check_whole(pulls, "the number of pulls", 1, most=10**12)
+    top = check_whole(top, "the number of formulas to rank", 1, most=10_000)
+    refine = check_whole(refine, "the number of formulas to refine", 0, most=100)
+    policy("r", start=task.start).check(prior, task.horizon)
+    reads_w = isinstance(grammar, Grammar) and "w" in grammar.variables
+    if reads_w and not task.feedback.waits:
+        raise InputError(
+            "the variable w (plays that wait for their reward) is always 0 with immediate feedback; "
+            "give batches or a delay, or leave w out"
+        )
     target = read_target(out, state_path, resume=resume, force=force)
-    known = _classes(asked, length, classes, grammar)
-    # A worker can begin with it at once.
+    announce = announce or silent
+    known = _classes(task, length, classes, grammar, progress, announce)
     if measured:
-        floor = floor_of_search(prior, task.horizon, task.workers, asked.announce)
-        asked = replace(asked, task=replace(asked.task, floor=floor))
-    found = _run(asked, known, target, began, resume=resume)
+        # A worker can begin with it at once.
+        floor = floor_of_search(
+            prior, task.horizon, task.workers, announce,
+            feedback=task.feedback, effort=task.bound_effort,
+        )  # fmt: skip
+        task = replace(task, floor=floor)
+    compiled = known.compile(_reporter(progress, "compiling the formulas"))
+    programs = ManyPrograms.of(
+        compiled, prior, task.horizon, task.start, task.workers, feedback=task.feedback
+    )
+    name, options = _choose(strategy, task, programs, pulls=pulls, top=top)
+    if name == ExactSearch.name:
+        exact.announce_compilation(prior.arms, announce, task.feedback)
+    else:
+        check_simulation(
+            prior, task.horizon, policies=len(known) if name == Halving.name else 1,
+            problems=options.get("episodes", pulls), threads=task.workers.threads, announce=announce,
+        )  # fmt: skip
+        counts = task.start.counts(prior)
+        simulated.announce_compilation(announce, prior, task.horizon, [counts])
+    way = STRATEGIES[name](task, programs, known.lengths, top=top, **options)
+    settings = {
+        **known.header,
+        **asked(task),
+        "feedback": str(task.feedback),
+        "start": str(task.start),
+        "strategy": name,
+        **options,
+        "top": top,
+    }
+    state = Checkpoint(settings, None if target is None else state_path(target), "search")
+    if resume:
+        way.restore(state.read(way.state().keys()))
+    earlier = way.now_seconds
+    try:
+        stopped = _steps(way, state, began, progress)
+    except (WorkerError, KeyboardInterrupt) as error:
+        state.write(way.state, at_once=True)
+        if isinstance(error, WorkerError) or not measured or not len(way.found()):
+            raise
+        announce("stopped: measuring the best so far")
+        stopped = "interrupted"
+    ranking = measure_classes(task, programs, way.found(), announce)
+    if not len(ranking[0]):
+        raise InputError(
+            f"no formula of the classes can be played: the index of each is not finite somewhere on "
+            f"problems of {prior}"
+        )
+    ranked = [
+        RankedFormula(
+            known.trees[item], int(known.sizes[item]), float(value), float(regret), float(error)
+        )
+        for item, value, regret, error in zip(*ranking, strict=True)
+    ]
+    entries = [
+        refined(entry, task, announce) if place < refine else entry
+        for place, entry in enumerate(ranked[:top])
+    ]
+    best, worth = _best(task, entries, announce, measured=measured)
+    least = None if task.floor is None else task.floor.wait()
+    origin = Origin(
+        **asked(task),
+        **rewards_of(prior),
+        space=f"formulas up to length {known.length}",
+        protocol="search",
+        optimizer=name,
+        stopped=stopped,
+        generations=0,
+        evaluations=len(known),
+        regret=None if worth is None else worth.measured(),
+        floor=None if least is None else least.regret,
+        versions=versions(),
+    )
+    # From the back, so that the first of each length stays.
+    of_length = {entry.length: entry for entry in reversed(ranked)}
+    found = Found(
+        entries=tuple(entries),
+        of_length=tuple(of_length[item] for item in sorted(of_length)),
+        policy=best.policy(best.expression if worth is None else worth.comparison[0].policy),
+        file=PolicyFile(policy=best, learned=origin),
+        comparison=None if worth is None else worth.comparison,
+        floor=origin.floor,
+        strategy=name,
+        classes=len(known),
+        stopped=stopped,
+        # What was done before a break counts too.
+        seconds=earlier + time.monotonic() - began,
+    )
     if target is not None:
         found.file.write(target)
-        if found.stopped == "finished":
+        if stopped == "finished":
             state_path(target).unlink(missing_ok=True)
     return found
 
 
-def _reporter(progress: Callable[[float, str], None] | None, doing: str) -> Progress:
+def _reporter(progress: Report | None, doing: str) -> Progress:
     """Progress of a part, told as that of a search."""
 
     def report(done: int, total: int) -> None:
@@ -215,31 +284,30 @@ def _reporter(progress: Callable[[float, str], None] | None, doing: str) -> Prog
 
 
 def _classes(
-    search: _Search,
+    task: Task,
     length: int | None,
     given: Classes | str | Path | None,
     grammar: Grammar | None,
+    progress: Report | None,
+    announce: Callable[[str], None],
 ) -> Classes:
     """The classes that were given, or those that are kept for this length and grammar."""
+    prior, horizon, start = task.prior, task.horizon, task.start
     if grammar is not None and not isinstance(grammar, Grammar):
         raise InputError(f"the grammar must be a Grammar, not {grammar!r}")
     if given is None:
         # The general sample is for rewards between 0 and 1.
         sample = None
-        if not search.task.prior.family.in_unit_interval:
-            sample = reachable_sample(
-                search.task.prior,
-                search.task.horizon,
-                start=search.task.start,
-                seed=search.task.seed,
-            )
+        if not prior.family.in_unit_interval:
+            waiting = task.feedback.waits
+            sample = reachable_sample(prior, horizon, start=start, waiting=waiting, seed=task.seed)
         return kept_classes(
             7 if length is None else length,
             grammar=grammar,
             sample=sample,
-            threads=search.task.workers.threads,
-            progress=_reporter(search.progress, "making the classes"),
-            announce=search.announce,
+            threads=task.workers.threads,
+            progress=_reporter(progress, "making the classes"),
+            announce=announce,
         )
     if not isinstance(given, (Classes, str, Path)):
         raise InputError(f"classes are what make_classes gives, or its file, not {given!r}")
@@ -254,8 +322,10 @@ def _classes(
             f"the class file{where} is for formulas up to length {known.length}, not {length}; leave "
             f"--length out, or make another one with `metabandit formulas --length {length}`"
         )
-    made_for = known.sample.get("problems")
-    here = problems_of(search.task.prior, search.task.horizon, search.task.start)
+    made_for, here = (
+        known.sample.get("problems"),
+        problems_of(prior, horizon, start, waiting=task.feedback.waits),
+    )
     if made_for is not None and made_for != here:
         raise InputError(
             f"the class file{where} was made for {made_for}; not for {here}: formulas that play alike "
@@ -264,57 +334,27 @@ def _classes(
     return known
 
 
-def _run(
-    search: _Search, known: Classes, target: Path | None, began: float, *, resume: bool
-) -> Found:
-    """Let the strategy find the best classes, and measure them."""
-    task = search.task
-    compiled = known.compile(_reporter(search.progress, "compiling the formulas"))
-    programs = ManyPrograms.of(compiled, task.prior, task.horizon, task.start, task.workers)
-    name, options = _strategy(search, programs)
-    if name == ExactSearch.name:
-        exact.announce_compilation(task.prior.arms, search.announce)
-    else:
-        simulated.announce_compilation(search.announce)
-    way = STRATEGIES[name](task, programs, known.lengths, top=search.top, **options)
-    settings = {
-        **known.header,
-        "prior": str(task.prior),
-        "horizon": task.horizon,
-        "objective": task.objective.name,
-        "reference": None if task.reference is None else task.reference.name,
-        "start": str(task.start),
-        "strategy": name,
-        **options,
-        "top": search.top,
-        "seed": task.seed,
-    }
-    state = Checkpoint(settings, None if target is None else state_path(target), "search")
-    if resume:
-        way.restore(state.read(way.state().keys()))
-    earlier = way.now_seconds
-    try:
-        stopped = _steps(way, state, began, task.time_limit, search.progress)
-    except WorkerError:
-        state.write(way.state, at_once=True)
-        raise
-    except KeyboardInterrupt:
-        state.write(way.state, at_once=True)
-        if not search.measured or not len(way.found()):
-            raise
-        search.announce("stopped: measuring the best so far")
-        stopped = "interrupted"
-    ranking = measure_classes(task, programs, way.found(), search.announce)
-    found = _finish(search, known, ranking, way.name, stopped)
-    # What was done before a break counts too.
-    return replace(found, seconds=earlier + time.monotonic() - began)
+def _choose(
+    name: str, task: Task, programs: ManyPrograms, *, pulls: int, top: int
+) -> tuple[str, dict[str, int]]:
+    """The strategy and its settings; for `auto` the surest within the time."""
+    limit, effort = task.time_limit, task.effort
+    episodes, within = 1024, 0.0 if limit is None else 0.7 * limit
+    if limit is None:
+        episodes, within = max(1, round(64 * effort)), _HALVING_TIME * effort
+    while episodes > 16 and Halving.seconds(programs, episodes, top) > within:
+        episodes //= 2
+    if name == AUTO:
+        possible = ExactSearch.obstacle(task) is None
+        quick = possible and ExactSearch.seconds(programs) <= (limit or _TIME * effort)
+        name = ExactSearch.name if quick else Halving.name
+    settings = {Halving.name: {"episodes": episodes}, "ucb1-tuned": {"pulls": pulls}}
+    return name, settings.get(name, {})
 
 
-def _steps(
-    way: Strategy, state: Checkpoint, began: float, limit: float | None, progress: Report | None
-) -> str:
+def _steps(way: Strategy, state: Checkpoint, began: float, progress: Report | None) -> str:
     """Step by step to the end, or until the time is over."""
-    earlier = way.now_seconds
+    earlier, limit = way.now_seconds, way.task.time_limit
     while way.now_share < 1.0:
         if progress is not None:
             progress(way.now_share, way.doing)
@@ -329,75 +369,18 @@ def _steps(
     return "finished"
 
 
-def _finish(
-    search: _Search, known: Classes, ranking: Ranking, strategy: str, stopped: str
-) -> Found:
-    """Refine the best, measure them, and put everything together."""
-    task = search.task
-    which, values, regrets, errors = ranking
-    if not len(which):
-        raise InputError(
-            f"no formula of the classes can be played: the index of each is not finite somewhere on "
-            f"problems of {task.prior}"
-        )
-    everything = [
-        RankedFormula(
-            known.trees[item], int(known.sizes[item]), float(value), float(regret), float(error)
-        )
-        for item, value, regret, error in zip(which, values, regrets, errors, strict=True)
-    ]
-    shortest: dict[int, RankedFormula] = {}
-    for entry in everything:
-        shortest.setdefault(entry.length, entry)
-    entries = [
-        refined(entry, task, search.announce) if place < search.refine else entry
-        for place, entry in enumerate(everything[: search.top])
-    ]
-    best, worth = _best(search, entries)
-    least = None if task.floor is None else task.floor.wait()
-    floor = None if least is None else least.regret
-    origin = Origin(
-        space=f"formulas up to length {known.length}",
-        prior=str(task.prior),
-        arms=task.prior.arms,
-        horizon=task.horizon,
-        **rewards_of(task.prior),
-        objective=task.objective.name,
-        reference=None if task.reference is None else task.reference.name,
-        protocol="search",
-        optimizer=strategy,
-        seed=task.seed,
-        stopped=stopped,
-        generations=0,
-        evaluations=len(known),
-        regret=None if worth is None else worth.measured(),
-        floor=floor,
-        versions=versions(),
-    )
-    return Found(
-        entries=tuple(entries),
-        of_length=tuple(shortest[item] for item in sorted(shortest)),
-        policy=best.policy(best.expression if worth is None else worth.comparison[0].policy),
-        file=PolicyFile(policy=best, learned=origin),
-        comparison=None if worth is None else worth.comparison,
-        floor=floor,
-        strategy=strategy,
-        classes=len(known),
-        stopped=stopped,
-        seconds=0.0,
-    )
-
-
-def _best(search: _Search, entries: list[RankedFormula]) -> tuple[Expression, Measurement | None]:
+def _best(
+    task: Task, entries: list[RankedFormula], announce: Callable[[str], None], *, measured: bool
+) -> tuple[Expression, Measurement | None]:
     """The best of the first and all refined ones, on problems that nothing was chosen by."""
-    start = StartSpec.of(search.task.start)
-    best = Expression(expression=entries[0].formula, parameters={}, start=start)
+    first, start = entries[0], task.start
+    best = Expression(expression=first.formula, parameters={}, start=start)
     freed = [entry.refined for entry in entries if entry.refined is not None]
     worth: Measurement | None = None
-    if entries[0].refined is not None:
-        worth = entries[0].refined.before
-    elif search.measured or freed:
-        worth = measure(search.task, best.policy(best.expression), search.announce)
+    if first.refined is not None:
+        worth = first.refined.before
+    elif measured or freed:
+        worth = measure(task, best.policy(best.expression), announce)
     for item in freed:
         if worth is None or item.measurement.objective < worth.objective:
             best, worth = item.content, item.measurement

@@ -113,3 +113,42 @@ def run_two(first, last, value, offset, stride, chance, mirror, keep, cuts):
         if status != DONE:
             return status
     return DONE
+
+
+@jit
+def run_constrained(degree, value, offset, stride, chance, cuts):
+    """All steps for a policy that plays the better arm with probability `degree`, the other one else.
+
+    value: after the last play, its penalties; then before the first one. The slack of ties does not
+    depend on the state, so that the better arm changes once with s2 as long as the difference falls.
+    """
+    horizon = stride.shape[0] - 2
+    slack = 1e-11 * (1.0 + horizon)
+    for m in range(horizon - 1, -1, -1):
+        for n1 in range(m + 1):
+            n2 = m - n1
+            seconds = chance[1, pair(n2, 0) : pair(n2 + 1, 0)]
+            width = stride[n1 + 1]
+            for s1 in range(n1 + 1):
+                begin = offset[n1] + s1 * stride[n1]
+                above = offset[n1 + 1] + s1 * width
+                p = chance[0, pair(n1, s1)]
+                better = 0
+                equal = 0
+                for s2 in range(n2 + 1):
+                    here, failed = value[begin + s2], value[above + s2]
+                    one = failed + p * (1.0 + value[above + width + s2] - failed)
+                    two = here + seconds[s2] * (1.0 + value[begin + s2 + 1] - here)
+                    if one > two + slack:
+                        if s2 > better:
+                            return NO_CUT
+                        better = s2 + 1
+                    if one >= two - slack:
+                        if s2 > equal:
+                            return NO_CUT
+                        equal = s2 + 1
+                    value[begin + s2] = degree * max(one, two) + (1.0 - degree) * min(one, two)
+                entry = m * (m + 1) * (m + 2) // 6 + pair(n1, s1)
+                cuts[entry, 0] = better
+                cuts[entry, 1] = equal
+    return DONE

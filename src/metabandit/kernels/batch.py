@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from .counts import ZERO, pair
 from .forward import DONE, MOST_PLAYS, TINY, Judged, fold, set_tables, step_two, totals
 from .jit import jit, lane
-from .machine import Program
+from .machine import Program, copy
 from .simulator import DONE as SIMULATED
 from .simulator import Problems, Run, simulate
 
@@ -30,6 +31,15 @@ Programs.__doc__ = (
     """Programs one after the other; those of number i are x[x_ends[i] : x_ends[i + 1]]."""
 )
 
+# What a program has several of, and its single numbers.
+_CUT = ("lane_code", "step_code", "scalars", "spread")
+_EACH = (
+    ("constants", np.int64),
+    ("registers", np.int64),
+    ("uses_s", np.bool_),
+    ("varies", np.bool_),
+)
+
 
 def pack(compiled: Sequence[Any]) -> Any:
     """Compiled expressions in one set of arrays."""
@@ -39,19 +49,9 @@ def pack(compiled: Sequence[Any]) -> Any:
         ends = np.concatenate([[0], np.cumsum([len(part) for part in parts])])
         return np.concatenate(parts), ends.astype(np.int64)
 
-    def each(name: str, kind: Any) -> Any:
-        return np.array([getattr(item, name) for item in compiled], kind)
-
-    return Programs(
-        *joined("lane_code"),
-        *joined("step_code"),
-        *joined("scalars"),
-        *joined("spread"),
-        each("constants", np.int64),
-        each("registers", np.int64),
-        each("uses_s", np.bool_),
-        each("varies", np.bool_),
-    )
+    parts = [item for name in _CUT for item in joined(name)]
+    parts += [np.array([getattr(item, name) for item in compiled], kind) for name, kind in _EACH]
+    return Programs(*parts)
 
 
 def take(programs: Any, which: Any) -> Any:
@@ -63,13 +63,8 @@ def take(programs: Any, which: Any) -> Any:
         places = np.arange(begins[-1]) + np.repeat(ends[which] - begins[:-1], lengths)
         return values[places], begins
 
-    return Programs(
-        *some(programs.lane_code, programs.lane_ends),
-        *some(programs.step_code, programs.step_ends),
-        *some(programs.scalars, programs.scalar_ends),
-        *some(programs.spread, programs.spread_ends),
-        *(values[which] for values in programs[8:]),
-    )
+    cut = chain.from_iterable(map(some, programs[:8:2], programs[1:8:2]))
+    return Programs(*cut, *(values[which] for values in programs[8:]))
 
 
 @lane
@@ -84,28 +79,6 @@ def _program(programs, i):
         programs.uses_s[i],
         programs.varies[i],
     )
-
-
-@jit
-def _load(source, target):
-    for i in range(source.shape[0]):
-        target[i] = source[i]
-
-
-SharedEpisodes = namedtuple("SharedEpisodes", "run problems behaviour draw decide outcome")
-SharedEpisodes.__doc__ = (
-    """What policies that play the same episodes have in common (see simulator.py)."""
-)
-
-Game = namedtuple("Game", "begin clock best positions weights work sums")
-Game.__doc__ = """What policies that are evaluated exactly have in common.
-
-begin: plays before the first choice; clock, work: see forward.py; best: the expected best mean
-positions, weights: the states before the first choice, as n, s1, s2, and how likely they are
-"""
-
-
-Screened = namedtuple("Screened", "regret reached choices")
 
 
 @lane
@@ -139,13 +112,12 @@ def _choices(m, slice, tables):
 
 
 @jit
-def _begin(game, slice):
-    for i in range(game.weights.shape[0]):
-        n = game.positions[i, 0]
-        s1 = game.positions[i, 1]
-        slice.weight[slice.offset[n] + s1 * slice.stride[n] + game.positions[i, 2]] = game.weights[
-            i
-        ]
+def _begin(first, slice):
+    """Fill in the states before the first choice."""
+    positions, weights = first
+    for i in range(weights.shape[0]):
+        n, s1, s2 = positions[i, 0], positions[i, 1], positions[i, 2]
+        slice.weight[slice.offset[n] + s1 * slice.stride[n] + s2] = weights[i]
         slice.first[pair(n, s1)] = 0
         slice.last[pair(n, s1)] = n
 
@@ -163,9 +135,9 @@ def _clear(m, slice):
 
 
 @jit
-def _advance(m, end, slice, policy, game, fingerprinted):
+def _advance(m, end, clock, slice, policy, work, fingerprinted):
     """From m plays to `end`: plays made, less than `end` at a fault, and a fingerprint of all choices."""
-    clock, varies = game.clock, policy.program.varies
+    varies = policy.program.varies
     fingerprint = u64(0)
     finite = varies or set_tables(m, clock, policy, max(end - 1, 0))
     while m < end:
@@ -174,7 +146,7 @@ def _advance(m, end, slice, policy, game, fingerprinted):
         if fingerprinted:
             fingerprint = u64(fingerprint + _choices(m, slice, policy.tables))
         blocks = (m // 2 if slice.mirror else m) + 1
-        if step_two(m, ZERO, blocks, slice, policy, finite, game.work) != DONE:
+        if step_two(m, ZERO, blocks, slice, policy, finite, work) != DONE:
             break
         m += 1
         fold(m, slice)
@@ -185,48 +157,53 @@ def _advance(m, end, slice, policy, game, fingerprinted):
 def evaluate_many(programs, which, limits, points, game, slice, policy, found):
     """The exact regret of index policies of two arms.
 
+    game: plays before the first choice, clock (see forward.py), the expected best mean, the states before
+    the first choice (as n, s1, s2, and their weights), room for a step and for sums.
+
     After points[0], points[1], ... plays a policy whose regret is above its limit is given up: regret
-    only grows. found.regret[i] is what it was when found.reached[i] plays were made; it is infinite for
-    a policy whose index is not finite somewhere. found.choices[i], if there is room for it, is a
-    fingerprint of all choices up to there.
+    only grows. found: regret[i] is what it was when reached[i] plays were made; it is infinite for
+    a policy whose index is not finite somewhere. choices[i], if there is room for it, is a fingerprint
+    of all choices up to there.
     """
-    fingerprinted = found.choices.shape[0] > 0
+    begin, clock, best, first, work, sums = game
+    regret, reached, choices = found
+    fingerprinted = choices.shape[0] > 0
     for i in range(which.shape[0]):
         program = _program(programs, which[i])
-        _load(program.scalars, policy.tables.scalars)
+        copy(program.scalars, policy.tables.scalars)
         this = Judged(policy.choice, program, policy.tables)
-        _begin(game, slice)
-        m = game.begin
+        _begin(first, slice)
+        m = begin
         fingerprint = u64(0)
-        found.regret[i] = np.inf
         for position in range(points.shape[0]):
             end = points[position]
-            m, part = _advance(m, end, slice, this, game, fingerprinted)
+            m, part = _advance(m, end, clock, slice, this, work, fingerprinted)
             fingerprint = u64(fingerprint + part)
+            regret[i] = np.inf
             if m < end:
-                found.regret[i] = np.inf
                 break
-            totals(m, slice, game.sums)
-            found.regret[i] = m * game.best - game.sums[0]
-            if found.regret[i] > limits[i]:
+            totals(m, slice, sums)
+            regret[i] = m * best - sums[0]
+            if regret[i] > limits[i]:
                 break
-        found.reached[i] = m
+        reached[i] = m
         if fingerprinted:
-            found.choices[i] = fingerprint
+            choices[i] = fingerprint
         _clear(m + 1, slice)
 
 
 @jit
-def simulate_many(programs, which, first, row, task, work, simple, out):
+def simulate_many(programs, which, first, row, shared, work, simple, out):
     """The regret of index policies in every episode, out[policy, episode]; infinite if one fails.
 
-    Policy which[i] plays the episodes from number first[i] on, of the problems from row[i] on.
+    Policy which[i] plays the episodes from number first[i] on, of the problems from row[i] on. shared:
+    run, problems, behaviour, draw, decide and outcome, as simulator.py takes them.
     """
-    run, problems, outcome = task.run, task.problems, task.outcome
+    run, problems, behaviour, draw, decide, outcome = shared
     count = out.shape[1] // run.runs
     for i in range(which.shape[0]):
         program = _program(programs, which[i])
-        _load(program.scalars, work.scalars)
+        copy(program.scalars, work.scalars)
         status = simulate(
             Run(run.seed, first[i], run.runs, run.horizon, run.lanes),
             Problems(
@@ -236,10 +213,10 @@ def simulate_many(programs, which, first, row, task, work, simple, out):
                 problems.low,
                 problems.high,
             ),
-            task.behaviour,
+            behaviour,
             program,
-            task.draw,
-            task.decide,
+            draw,
+            decide,
             work,
             outcome,
         )

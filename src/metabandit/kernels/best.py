@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import types
+from numba.extending import overload
 
+from .counts import TIE as FINE_TIE
 from .jit import jit, lane
 from .random import TIE_STREAM, below, noise_bits
 from .rows import STRIDE, blend, f32, u32
 
-# Indices closer than this, relative to their size, are ties: some twenty roundings of float32.
+# Indices closer than this, relative to their size, are ties: some twenty roundings of float32. Those of
+# float64 lanes are ties where exact evaluation has ties.
 TIE = np.float32(2e-6)
 NO_ARM = np.uint32(0xFFFFFFFF)
 
 
-@lane
 def _tied(a, b):
-    return abs(a - b) <= TIE * max(abs(a), abs(b))
+    raise TypeError("only compiled code calls this")
+
+
+@overload(_tied)
+def _tied_rows(a, b):
+    if a == types.float32:
+        return lambda a, b: abs(a - b) <= TIE * max(abs(a), abs(b))
+    return lambda a, b: abs(a - b) <= FINE_TIE * max(abs(a), abs(b))
 
 
 @jit

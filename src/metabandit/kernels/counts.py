@@ -16,7 +16,7 @@ import numpy as np
 from .jit import jit, lane
 from .machine import run_lanes, run_step, spread_scalars
 from .opcodes import SCRATCH
-from .rows import MOST_LANES, STRIDE
+from .rows import MOST_LANES, SLOT, STRIDE
 
 # Arguments of kernels that Python calls, too. For the plain numbers numba would compile them again.
 ZERO = np.int64(0)
@@ -103,7 +103,7 @@ def _copy(source, target):
 def fill_indices(program, tables, arms, t, left, plays):
     """The indices of all pairs with up to `plays` plays; false if one is not finite."""
     pairs = pair(plays + 1, 0)
-    registers = 4
+    registers = SLOT + 1
     scalars = tables.scalars
     scalars[0] = t
     scalars[1] = left
@@ -119,9 +119,9 @@ def fill_indices(program, tables, arms, t, left, plays):
             for v in range(3):
                 _copy(tables.statistics[row, v, first:last], tables.rows[v * STRIDE :])
             run_lanes(
-                program.lane_code, scalars, tables.rows, 0, registers, 3, STRIDE, lanes, scratch
+                program.lane_code, scalars, tables.rows, 0, registers, SLOT, STRIDE, lanes, scratch
             )
-            _copy(tables.rows[3 * STRIDE : 3 * STRIDE + lanes], tables.value[row, first:])
+            _copy(tables.rows[SLOT * STRIDE :][:lanes], tables.value[row, first:])
         finite = mark_ties(tables, row, plays) and finite
     return finite
 

@@ -7,15 +7,17 @@ from typing import Any
 import numba
 import numpy as np
 
+from .counts import TIE as FINE_TIE
 from .jit import DECIDE, jit, lane, pointer
 from .random import ARM_STREAM, CHOICE_STREAM, TIE_STREAM, below, noise_bits, unit
-from .rows import STRIDE
+from .rows import SLOT, STRIDE
 from .special import ln32, normal_quantile
 
 f32 = np.float32
 u32 = np.uint32
-N, R, S = 0, 1, 2
-# The statistics are float32 sums, the values computed from them float64.
+N, R, S, W = 0, 1, 2, 3
+# The statistics may be float32 sums; the values computed from them are float64. In float64 lanes both are,
+# and ties those of exact evaluation.
 TIE = 1e-9
 NO_ARM = np.uint32(0xFFFFFFFF)
 REJECTED = np.float32(np.inf)
@@ -23,18 +25,26 @@ REJECTED = np.float32(np.inf)
 # their size, if only float64 can tell them apart.
 GOES_ON, BEGINS, DOUBTFUL = np.uint32(0), np.uint32(1), np.uint32(3)
 DOUBT = np.float32(1e-5)
+# Where the levels of UCB2 begin in its parameters.
+FIRST_LEVEL = 2
 
 
 @jit
-def _best(values, key, step):
+def _best(values, key, step, tie):
     """The position of the largest value, ties at random, and whether there was a tie."""
     best = values[0]
+    first = 0
     for k in range(1, values.shape[0]):
-        best = max(best, values[k])
-    slack = TIE * abs(best)
+        if values[k] > best:
+            best = values[k]
+            first = k
+    slack = tie * abs(best)
     ties = 0
     for k in range(values.shape[0]):
         ties += 1 if values[k] >= best - slack else 0
+    if ties == 1:
+        # As mostly: nothing to draw.
+        return first, False
     wanted = below(noise_bits(key, step, TIE_STREAM), ties)
     for k in range(values.shape[0]):
         if values[k] >= best - slack:
@@ -46,10 +56,12 @@ def _best(values, key, step):
 
 @jit
 def _ucb2_index(ln_t, stats, sums, memory, parameters, k, i):
-    """The index of arm k in lane i."""
-    level = 1 + 3 * np.int64(memory[k, i])
+    """The index of arm k in lane i, from the rewards that have come."""
+    level = FIRST_LEVEL + 3 * np.int64(memory[k, i])
     bonus = (1.0 + parameters[0]) * (1.0 + ln_t - parameters[level + 1]) / (2.0 * parameters[level])
-    return np.float64(sums[k, 0, i]) / np.float64(stats[k, N, i]) + np.sqrt(bonus)
+    had = np.float64(stats[k, N, i]) - np.float64(stats[k, W, i])
+    mean = np.float64(sums[k, 0, i]) / had if had > 0.0 else np.float64(stats[k, R, i])
+    return mean + np.sqrt(max(bonus, 0.0))
 
 
 @jit
@@ -68,8 +80,8 @@ def _break_tie_of_two(step, horizon, memory, parameters, key, i):
     Each draw uses up an empty epoch of the arm it names, and the first arm named that has none left
     is played. While both have some left, so many draws cannot be the last, and are counted only.
     """
-    empty0 = np.int64(parameters[3 + 3 * np.int64(memory[0, i])])
-    empty1 = np.int64(parameters[3 + 3 * np.int64(memory[1, i])])
+    empty0 = np.int64(parameters[FIRST_LEVEL + 2 + 3 * np.int64(memory[0, i])])
+    empty1 = np.int64(parameters[FIRST_LEVEL + 2 + 3 * np.int64(memory[1, i])])
     left0 = empty0 - np.int64(memory[2, i])
     left1 = empty1 - np.int64(memory[3, i])
     drawn = 0
@@ -106,9 +118,9 @@ def _compare_of_two(half_base, ln_et, rows, own, chosen, state):
     """
     for i in range(chosen.shape[0]):
         n0 = rows[i]
-        n1 = rows[3 * STRIDE + i]
+        n1 = rows[SLOT * STRIDE + i]
         r0 = rows[STRIDE + i]
-        r1 = rows[4 * STRIDE + i]
+        r1 = rows[(SLOT + 1) * STRIDE + i]
         # One division for both arms: divisions and roots take most of the time here.
         scale = half_base / (n0 * n1)
         bonus0 = np.sqrt((ln_et - own[5 * STRIDE + i]) * n1 * scale)
@@ -150,7 +162,7 @@ def _ucb2_of_two(step, ln_t, horizon, stats, sums, memory, parameters, keys, cho
             chosen[i] = _settle_doubt(step, ln_t, horizon, stats, sums, memory, parameters, keys, i)
         arm = np.int64(chosen[i])
         at = arm * STRIDE + i
-        level = 1 + 3 * np.int64(u32(np.int32(own[at])))
+        level = FIRST_LEVEL + 3 * np.int64(u32(np.int32(own[at])))
         own[at] += f32(1)
         own[2 * STRIDE + at] = f32(0)
         left = f32(parameters[level + 3] - parameters[level] - 1.0)
@@ -163,15 +175,16 @@ def _ucb2_of_two(step, ln_t, horizon, stats, sums, memory, parameters, keys, cho
 def ucb2(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
     """UCB2 (Auer et al. 2002): the arm of the best index is played for an epoch of tau(r+1) - tau(r).
 
-    Epochs with the same tau make a level: all but the last have length zero. Parameters: alpha,
-    then for each level tau, ln tau and how many of its epochs have length zero. Memory rows: the
+    Epochs with the same tau make a level: all but the last have length zero. Parameters: alpha, whether
+    n is tau between epochs (it is if each arm was played once before, and nothing came between), then
+    for each level tau, ln tau and how many of its epochs have length zero. Memory rows: the
     level of each arm, how many empty epochs of that level it went through, the current arm, how
     often it is still to be played. An empty epoch is skipped at once and the choice made again:
     without a tie it falls on the same arm, for tau and so the index is the same all through a level.
     """
     arms = sums.shape[0]
     ln_t = np.log(t)
-    if arms == 2:
+    if arms == 2 and parameters[1] > 0.0:
         _ucb2_of_two(step, ln_t, horizon, stats, sums, memory, parameters, keys, chosen)
         return
     values = np.empty(arms)
@@ -182,17 +195,20 @@ def ucb2(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
             continue
         for k in range(arms):
             values[k] = _ucb2_index(ln_t, stats, sums, memory, parameters, k, i)
-        arm, tied = _best(values, keys[i], step)
+        arm, tied = _best(values, keys[i], step, TIE)
         attempt = step
-        while tied and memory[arms + arm, i] < parameters[3 + 3 * np.int64(memory[arm, i])]:
+        while (
+            tied
+            and memory[arms + arm, i] < parameters[FIRST_LEVEL + 2 + 3 * np.int64(memory[arm, i])]
+        ):
             memory[arms + arm, i] += f32(1)
             attempt += horizon
-            arm, _ = _best(values, keys[i], attempt)
-        level = 1 + 3 * np.int64(memory[arm, i])
+            arm, _ = _best(values, keys[i], attempt, TIE)
+        level = FIRST_LEVEL + 3 * np.int64(memory[arm, i])
         memory[arm, i] += f32(1)
         memory[arms + arm, i] = f32(0)
         memory[2 * arms, i] = f32(arm)
-        memory[2 * arms + 1, i] = f32(parameters[level + 3] - parameters[level] - 1.0)
+        memory[2 * arms + 1, i] = parameters[level + 3] - parameters[level] - 1.0
         chosen[i] = u32(arm)
 
 
@@ -253,7 +269,7 @@ def _prefer(draw, best, chosen, arm):
 
 @pointer(DECIDE)
 def thompson_beta(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
-    """Thompson sampling for rewards in [0, 1]: the largest draw from Beta(a + sum, b + n - sum).
+    """Thompson sampling for rewards in [0, 1]: the largest draw from Beta(a + sum, b + n - w - sum).
 
     A Beta variate is X / (X + Y) with Gamma variates X and Y; ln X - ln Y orders them alike.
     """
@@ -267,11 +283,12 @@ def thompson_beta(step, t, horizon, stats, sums, memory, parameters, keys, chose
     for k in range(sums.shape[0]):
         total = sums[k, 0, :lanes]
         n = stats[k, N, :lanes]
+        w = stats[k, W, :lanes]
         for i in range(lanes):
             shape[i] = a + total[i]
         _gamma_row(shape, keys, step, ARM_STREAM + 8 * k, wins)
         for i in range(lanes):
-            shape[i] = max(b + n[i] - total[i], f32(1e-6))
+            shape[i] = max(b + (n[i] - w[i]) - total[i], f32(1e-6))
         _gamma_row(shape, keys, step, ARM_STREAM + 8 * k + 4, losses)
         for i in range(lanes):
             wins[i] -= losses[i]
@@ -280,17 +297,18 @@ def thompson_beta(step, t, horizon, stats, sums, memory, parameters, keys, chose
 
 @pointer(DECIDE)
 def thompson_gaussian(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
-    """Thompson sampling for other rewards: the largest draw from N(mean, sigma^2 / n)."""
+    """Thompson sampling for other rewards: the largest draw from N(mean, sigma^2 / (n - w))."""
     lanes = chosen.shape[0]
     sigma = f32(parameters[0])
-    draw = np.empty(lanes, f32)
-    best = np.full(lanes, f32(-np.inf))
+    draw = np.empty(lanes, stats.dtype)
+    best = np.full(lanes, stats.dtype.type(-np.inf))
     for k in range(sums.shape[0]):
         n = stats[k, N, :lanes]
+        w = stats[k, W, :lanes]
         r = stats[k, R, :lanes]
         for i in range(lanes):
             z = normal_quantile(unit(noise_bits(keys[i], step, ARM_STREAM + k)))
-            draw[i] = r[i] + sigma * z / np.sqrt(n[i])
+            draw[i] = r[i] + sigma * z / np.sqrt(n[i] - w[i])
         _prefer(draw, best, chosen, u32(k))
 
 
@@ -298,16 +316,20 @@ def thompson_gaussian(step, t, horizon, stats, sums, memory, parameters, keys, c
 def by_cuts(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
     """Two arms, by a table: arm 0 while the successes of arm 1 are below a cut, ties below another.
 
-    parameters[entry] holds both cuts, the second one times 2^16, for each number of plays made and
-    each pair (plays, successes) of arm 0.
+    parameters[0] is the probability with which any arm is played instead; parameters[1 + entry] holds
+    both cuts, the second one times 2^16, for each number of plays made and each pair (plays, successes)
+    of arm 0.
     """
-    slice = step * (step + 1) * (step + 2) // 6
+    rate = parameters[0]
+    slice = 1 + step * (step + 1) * (step + 2) // 6
     for i in range(chosen.shape[0]):
         n = np.int64(stats[0, N, i])
         entry = slice + n * (n + 1) // 2 + np.int64(sums[0, 0, i])
         cuts = np.int64(parameters[entry])
         wins = np.int64(sums[1, 0, i])
-        if wins < cuts & 0xFFFF:
+        if rate > 0.0 and unit(noise_bits(keys[i], step, CHOICE_STREAM)) < rate:
+            chosen[i] = below(noise_bits(keys[i], step, CHOICE_STREAM + 1), 2)
+        elif wins < cuts & 0xFFFF:
             chosen[i] = u32(0)
         elif wins < cuts >> 16:
             chosen[i] = below(noise_bits(keys[i], step, TIE_STREAM), 2)
@@ -319,26 +341,57 @@ def by_cuts(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
 def by_table(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
     """The largest index from a table by plays made and pair (plays, reward sum), ties at random.
 
-    parameters: for each arm where its table begins, then the tables. Between whole reward sums the
-    index is interpolated.
+    parameters: for each arm where its table begins and the Beta distribution (a, b) of its mean; for
+    N = 0, ..., horizon where in a table those arms begin that can have N plays in all; then the tables.
+    Between whole reward sums the index is interpolated. A play that waits counts as if it had paid the
+    posterior mean.
     """
     arms = sums.shape[0]
-    slice = step * (step + 1) * (step + 2) // 6
+    levels = parameters[3 * arms + horizon - step :]
+    tie = TIE if stats.itemsize == 4 else FINE_TIE
     values = np.empty(arms)
     for i in range(chosen.shape[0]):
         for k in range(arms):
             n = np.int64(stats[k, N, i])
-            total = min(max(np.float64(sums[k, 0, i]), 0.0), np.float64(n))
+            w = np.float64(stats[k, W, i])
+            total = np.float64(sums[k, 0, i])
+            if w > 0.0:
+                a = parameters[3 * k + 1]
+                total += w * (a + total) / (a + parameters[3 * k + 2] + n - w)
+            total = min(max(total, 0.0), np.float64(n))
             whole = np.int64(total)
-            entry = np.int64(parameters[k]) + slice + n * (n + 1) // 2 + whole
+            # Whole numbers, as float64 too.
+            entry = np.int64(parameters[3 * k] + levels[n]) + n * (n + 1) // 2 + whole
             part = total - whole
             values[k] = parameters[entry]
             if part > 0.0:
                 values[k] += part * (parameters[entry + 1] - parameters[entry])
-        chosen[i] = _best(values, keys[i], step)[0]
+        chosen[i] = _best(values, keys[i], step, tie)[0]
 
 
-def compile_choice(choose: Any) -> Any:
+@pointer(DECIDE)
+def by_bonus(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
+    """The largest posterior mean and bonus of Gaussian arms, ties at random.
+
+    parameters: the mean of the arms' means, their precision and that of a reward; for N = 0, ...,
+    horizon where the bonuses of arms begin that can have N plays in all; then the bonuses by plays. A
+    play that waits counts as if it had paid the posterior mean, which it leaves as it is.
+    """
+    arms = sums.shape[0]
+    mean, prior, reward = parameters[0], parameters[1], parameters[2]
+    tie = TIE if stats.itemsize == 4 else FINE_TIE
+    values = np.empty(arms)
+    for i in range(chosen.shape[0]):
+        for k in range(arms):
+            n = np.int64(stats[k, N, i])
+            begin = np.int64(parameters[3 + n + horizon - step])
+            had = np.float64(n) - np.float64(stats[k, W, i])
+            values[k] = (mean * prior + sums[k, 0, i] * reward) / (prior + had * reward)
+            values[k] += parameters[begin + n]
+        chosen[i] = _best(values, keys[i], step, tie)[0]
+
+
+def compile_choice(choose: Any, kind: Any = f32) -> Any:
     """A decide function for a person's own choose(n, r, s, t, h, u), compiled once per process."""
     compiled = numba.njit(choose, error_model="numpy")
 
@@ -356,4 +409,4 @@ def compile_choice(choose: Any) -> Any:
             arm = np.int64(compiled(n, r, s, t, np.float64(horizon - step), u))
             chosen[i] = u32(arm) if 0 <= arm < arms else NO_ARM
 
-    return pointer(DECIDE, cache=False)(decide)()
+    return pointer(DECIDE, cache=False)(decide)(kind)

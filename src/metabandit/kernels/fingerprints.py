@@ -23,7 +23,7 @@ import numpy as np
 
 from .jit import jit, lane
 from .machine import run_lanes
-from .opcodes import SCRATCH, WIDTH
+from .opcodes import LANE_VARIABLES, SCRATCH, WIDTH
 
 u64 = np.uint64
 
@@ -33,6 +33,8 @@ SKIPPED = u64(1)
 
 # Lanes that are computed together: a formula that is not valid is mostly found out in the first.
 _BLOCK = 512
+# The operand of the first row: no row is an arm variable here.
+_FIRST = len(LANE_VARIABLES)
 _MIX = u64(0x9E3779B97F4A7C15)
 _EXPONENT = u64(0x7FF0000000000000)
 _HALF = u64(32)
@@ -71,6 +73,17 @@ def make_rows(values: Any, points: int) -> Any:
     return Rows(room, points, len(values) // points, code, np.zeros(1), path)
 
 
+def make_keys(arms: int, groups: int, tolerance: float) -> Any:
+    """Random keys for the points of a sample, always the same."""
+    rng = np.random.default_rng(2012)
+
+    def odd(*shape: int) -> Any:
+        return rng.integers(0, 2**63, shape, dtype=u64) * u64(2) + u64(1)
+
+    values, ranks = odd(arms * groups), odd(arms * (arms - 1) // 2, groups)
+    return Keys(arms, groups, values, ranks, tolerance)
+
+
 @lane
 def _mixed(bits):
     bits = u64(bits * _MIX)
@@ -94,8 +107,8 @@ def _add(row, keys, state):
 def _apply(operation, x, y, out, begin, lanes, rows):
     """Apply an operation to rows x and y, from one point on."""
     rows.code[0, 0] = operation
-    rows.code[0, 2] = 3 + x
-    rows.code[0, 3] = 3 + y
+    rows.code[0, 2] = _FIRST + x
+    rows.code[0, 3] = _FIRST + y
     scratch = rows.stored + 2
     run_lanes(rows.code, rows.scalars, rows.values[begin:], 0, 0, out, rows.points, lanes, scratch)
 
@@ -205,7 +218,7 @@ def store(first, last, nodes, rows):
 
 
 @jit
-def assign_numbers(fingerprints, table, number_of, count, numbers, fresh):
+def _assign(fingerprints, table, number_of, count, numbers, fresh):
     """Number fingerprints by their first appearance, from `count` on; returns the new count.
 
     table[place] is a fingerprint of a hash table with a power of two of places, number_of[place] its
@@ -229,3 +242,32 @@ def assign_numbers(fingerprints, table, number_of, count, numbers, fresh):
             new += 1
         numbers[i] = number_of[place]
     return count + new
+
+
+class Numbering:
+    """Numbers for fingerprints, in the order of their first appearance: a hash table that grows."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.table = np.zeros(1 << 16, u64)
+        self.number_of = np.zeros(1 << 16, np.int32)
+
+    def add(self, fingerprints: Any) -> tuple[Any, Any]:
+        """The number of each (-1 if invalid, -2 if skipped), and the positions of the new ones."""
+        size = len(self.table)
+        while size < 2 * (self.count + len(fingerprints)):
+            size *= 2
+        if size > len(self.table):
+            used = np.flatnonzero(self.table)
+            known = self.table[used[np.argsort(self.number_of[used])]]
+            self.table, self.number_of = np.zeros(size, u64), np.zeros(size, np.int32)
+            self._assign(known, 0)
+        before = self.count
+        self.count, numbers, fresh = self._assign(fingerprints, before)
+        return numbers, fresh[: self.count - before]
+
+    def _assign(self, fingerprints: Any, count: int) -> tuple[int, Any, Any]:
+        numbers = np.empty(len(fingerprints), np.int32)
+        fresh = np.empty(len(fingerprints), np.int64)
+        count = _assign(fingerprints, self.table, self.number_of, count, numbers, fresh)
+        return count, numbers, fresh

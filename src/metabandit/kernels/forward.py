@@ -30,7 +30,7 @@ INDEX_NOT_FINITE = 1
 # Weights below this are dropped: they would end in numbers so small that arithmetic is slow.
 TINY = 1e-250
 
-Choice = namedtuple("Choice", "kind rate needed pseudo table cuts gammas corner")
+Choice = namedtuple("Choice", "kind rate needed pseudo table begins cuts gammas corner")
 Choice.__doc__ = """How a policy chooses, given the counts.
 
 kind: BY_INDEX (the machine computes the index), BY_TABLE (the index stands in `table`), BY_CUTS
@@ -38,7 +38,8 @@ kind: BY_INDEX (the machine computes the index), BY_TABLE (the index stands in `
 rate: float64[m], the probability with which any arm is played instead
 needed: float64[m], plays that every arm must have before anything else counts
 pseudo: float64[arm], pseudo-plays, which count as plays there
-table: float64[row, entry], for each m the indices of all pairs with up to m plays
+table: float64[row, entry], indices of pairs by level; begins: int64[N], where the pairs of the level
+    of an arm that can have N plays in all begin
 cuts: uint16[entry, 2], for each m and pair of arm 1: arm 1 is better while s2 is below the first
     number, and as good while it is below the second
 gammas: float64[7, .], logarithms of the Gamma function at a + i, b + i, a + b + i, 2a + i, 2b + i,
@@ -97,6 +98,18 @@ def _split_by_shares(row, room):
 
 
 @jit
+def _split_by_cuts(row, better, equal, base, room):
+    """The same by cuts, with random plays: each arm has the probability `base` whatever they say."""
+    for i in range(row.shape[0]):
+        step = 0.5 - base
+        share = base + (step if i < better else 0.0) + (step if i < equal else 0.0)
+        w = row[i] if row[i] > TINY else 0.0
+        one = w * share
+        room[i] = one
+        row[i] = w - one
+
+
+@jit
 def _halve(row):
     for i in range(row.shape[0]):
         row[i] *= 0.5
@@ -143,7 +156,7 @@ def _widen(firsts, lasts, row, first, last):
 
 
 @jit
-def _posterior_shares(gammas, start, n1, s1, n2, first, last, room):
+def posterior_shares(gammas, start, n1, s1, n2, first, last, room):
     """P(X1 > X2) for s2 = first, ..., last, where X are draws from the Beta posteriors."""
     a_, b_, ab_, aa, bb, aabb = 0, 1, 2, 3, 4, 5
     m = n1 + n2
@@ -163,7 +176,7 @@ def _posterior_shares(gammas, start, n1, s1, n2, first, last, room):
 
 
 @jit
-def _next_start(gammas, start, n1, s1, n2):
+def next_start(gammas, start, n1, s1, n2):
     """P(X1 > X2) for s2 = 0, from s1 to s1 + 1."""
     a_, b_, ab_, aa, bb, aabb = 0, 1, 2, 3, 4, 5
     f1 = n1 - s1 - 1
@@ -203,8 +216,10 @@ def _check(slice, tables, m, n1, s1, fault):
 @jit
 def _is_cut(m, n1, choice, tables, forced):
     """Whether arm 1 is played for small s2 and arm 2 for large s2, with nothing random but ties."""
-    if forced or choice.kind == BY_CUTS:
+    if forced:
         return True
+    if choice.kind == BY_CUTS:
+        return choice.rate[m] == 0.0
     rises = tables.rising[tables.which[0], n1] and tables.rising[tables.which[1], m - n1]
     return rises and choice.rate[m] == 0.0 and choice.kind != BY_POSTERIOR
 
@@ -302,8 +317,11 @@ def step_two(m, low, high, slice, policy, finite, work):
                 else:
                     row = weight[begin + first : begin + last + 1]
                     if posterior:
-                        _posterior_shares(choice.gammas, start, n1, s1, n2, first, last, room)
+                        posterior_shares(choice.gammas, start, n1, s1, n2, first, last, room)
                         _split_by_shares(row, room)
+                    elif choice.kind == BY_CUTS:
+                        better, equal = _next_cuts(m, n1, s1, choice, tables, better, equal)
+                        _split_by_cuts(row, better - first, equal - first, base, room)
                     else:
                         upper = tables.upper[second_row, seconds + first : seconds + last + 1]
                         lower = tables.lower[second_row, seconds + first : seconds + last + 1]
@@ -331,7 +349,7 @@ def step_two(m, low, high, slice, policy, finite, work):
                 _clear(weight[begin + first : begin + min(tie, last + 1)])
                 _play_second_on(slice, seconds, at, begin, tie, last, room)
             if posterior and s1 < n1:
-                start = _next_start(choice.gammas, start, n1, s1, n2)
+                start = next_start(choice.gammas, start, n1, s1, n2)
     return DONE
 
 
@@ -386,10 +404,11 @@ def set_tables(m, clock, policy, most):
         return fill_indices(policy.program, tables, clock.arms, t, left, most)
     finite = True
     if choice.kind == BY_TABLE:
-        begin = m * (m + 1) * (m + 2) // 6
         for row in range(choice.table.shape[0]):
-            for i in range(pair(most + 1, 0)):
-                tables.value[row, i] = choice.table[row, begin + i]
+            for n in range(most + 1):
+                begin = choice.begins[n + clock.horizon - m]
+                for i in range(pair(n, 0), pair(n + 1, 0)):
+                    tables.value[row, i] = choice.table[row, begin + i]
             finite = mark_ties(tables, row, most) and finite
     return finite
 

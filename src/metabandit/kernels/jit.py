@@ -11,11 +11,12 @@ import contextlib
 import functools
 import hashlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
 import numba
+import numpy as np
 from numba import types
 from numba.extending import register_jitable
 
@@ -66,31 +67,62 @@ def _wait_for(file: IO[str]) -> None:
         time.sleep(0.02)
 
 
-def _forget_stale_code(folder: Path, *others: Path) -> None:
-    """Empty the cache beside the files of a folder if any of them, or of `others`, has changed.
+class _Stamp:
+    """Which sources the code of a cache was compiled from: those of a folder, and `others`.
 
     numba looks at the file of a kernel, not at the files of the functions inside it.
     """
-    sources = b"".join(path.read_bytes() for path in [*sorted(folder.glob("*.py")), *others])
-    digest = hashlib.sha256(sources).hexdigest()
-    stamp = folder / "__pycache__" / "kernels.sha256"
 
-    def is_fresh() -> bool:
-        return stamp.exists() and stamp.read_text() == digest
+    def __init__(self, folder: Path, *others: Path) -> None:
+        sources = b"".join(path.read_bytes() for path in [*sorted(folder.glob("*.py")), *others])
+        self.digest = hashlib.sha256(sources).hexdigest()
+        self.path = folder / "__pycache__" / "kernels.sha256"
+        self.lock = self.path.with_suffix(".lock")
 
-    with contextlib.suppress(OSError):  # a folder that cannot be written has no cache either
-        if is_fresh():
-            return
-        stamp.parent.mkdir(exist_ok=True)
-        with _alone(stamp.with_suffix(".lock")):
-            if is_fresh():  # another process was first, and may have compiled something since
+    def read(self) -> str | None:
+        """What is on disk, if anything."""
+        try:
+            return self.path.read_text()
+        except OSError:
+            return None
+
+    def forget_stale_code(self) -> None:
+        """Empty the cache if a source has changed."""
+        with contextlib.suppress(OSError):  # a folder that cannot be written has no cache either
+            if self.read() == self.digest:
                 return
-            for path in stamp.parent.glob("*.nb[ic]"):
-                path.unlink(missing_ok=True)
-            stamp.write_text(digest)
+            self.path.parent.mkdir(exist_ok=True)
+            with _alone(self.lock):
+                if self.read() == self.digest:  # another process was first, and may have compiled
+                    return
+                for path in self.path.parent.glob("*.nb[ic]"):
+                    path.unlink(missing_ok=True)
+                self.path.write_text(self.digest)
+
+    def is_ours(self) -> bool:
+        """Whether the cache has code of the sources that this process was started with.
+
+        A newer process may have emptied it; what this one would read or save is not meant for it.
+        """
+        return self.read() in (None, self.digest)
+
+    def guard(self, cache: Any) -> None:
+        """Let numba's cache of a kernel read and save only while it is ours."""
+        load, save = cache.load_overload, cache.save_overload
+
+        def load_ours(*given: Any) -> Any:
+            return load(*given) if self.is_ours() else None
+
+        def save_ours(*given: Any) -> None:
+            with _alone(self.lock):  # nobody empties it meanwhile
+                if self.is_ours():
+                    save(*given)
+
+        cache.load_overload, cache.save_overload = load_ours, save_ours
 
 
-_forget_stale_code(Path(__file__).parent, Path(numerics.__file__))
+_STAMP = _Stamp(Path(__file__).parent, Path(numerics.__file__))
+_STAMP.forget_stale_code()
 
 _FLAGS: dict[str, Any] = {
     "nopython": True,
@@ -124,6 +156,7 @@ def _compiled_once(kernel: Any) -> Any:
         return kernel  # NUMBA_DISABLE_JIT leaves functions as they are
     compile_or_load = kernel.compile
     lock = _lock_of(kernel)
+    _STAMP.guard(kernel._cache)
 
     @functools.wraps(compile_or_load)
     def alone(signature: Any) -> Any:
@@ -162,6 +195,10 @@ for _function in (
     numerics.beta_fraction,
     numerics.beta_start,
     numerics.beta_quantile,
+    numerics.normal_quantile,
+    numerics.gamma_share,
+    numerics.gamma_quantile,
+    numerics.poisson_quantile,
 ):
     register_jitable(**_FLAGS, **_NO_COUNTING)(_function)
 
@@ -169,21 +206,24 @@ for _function in (
 _POINTERS: list[Callable[[], Any]] = []
 
 
-def pointer(signature: Any, *, cache: bool = True) -> Any:
+def pointer(signatures: Mapping[Any, Any], *, cache: bool = True) -> Any:
     """A function that kernels call through a pointer, so that they stay as they are for a new one.
 
-    What the decorator leaves is called without arguments to get the pointer: it compiles the
-    function, or reads it from disk, when it is first asked for.
+    What the decorator leaves is called with the kind of lanes (float32 if nothing is said) to get the
+    pointer: it compiles the function, or reads it from disk, when it is first asked for.
     """
 
     def delayed(function: Any) -> Any:
         @functools.cache
-        def compiled() -> Any:
-            compile_or_load = numba.cfunc(signature, cache=cache, **_FLAGS)
+        def compiled(kind: Any = np.float32) -> Any:
+            compile_or_load = numba.cfunc(signatures[kind], cache=cache, **_FLAGS)
             if not cache:
                 return compile_or_load(function)
             lock = _lock_of(numba.jit(function, cache=True))
-            with global_compiler_lock, _alone(lock):
+            # It is quick: the cache stays as it is meanwhile.
+            with global_compiler_lock, _alone(lock), _alone(_STAMP.lock):
+                if not _STAMP.is_ours():
+                    return numba.cfunc(signatures[kind], **_FLAGS)(function)
                 return compile_or_load(function)
 
         if cache:
@@ -206,30 +246,38 @@ def is_cached(kernel: Any) -> bool:
     return any(Path(kernel.stats.cache_path).glob(name))
 
 
-_float_row = types.Array(types.float32, 1, "C")
-_float_rows = types.Array(types.float32, 2, "C")
-_arm_rows = types.Array(types.float32, 3, "C")
 _bits_row = types.Array(types.uint32, 1, "C")
 _numbers = types.Array(types.float64, 1, "C")
+_KINDS = {np.float32: types.float32, np.float64: types.float64}
+
+
+def _rows(kind: Any, dimensions: int) -> Any:
+    return types.Array(_KINDS[kind], dimensions, "C")
+
+
+# Below, a signature for each kind of lanes.
 
 # draw(uniform, parameters, reward): one reward per lane, the inverse distribution function of the
 # arm at a uniform number; parameters has one row for each parameter of the family.
-DRAW = types.void(_float_row, _float_rows, _float_row)
+DRAW = {kind: types.void(_rows(kind, 1), _rows(kind, 2), _rows(kind, 1)) for kind in _KINDS}
 
 # operator(x, y, z): a person's own operator of one lane; those of fewer operands read no more.
-OPERATOR = types.float64(types.float64, types.float64, types.float64)
+OPERATOR = {kind: types.float64(*3 * [types.float64]) for kind in _KINDS}
 
 # decide(step, t, horizon, stats, sums, memory, parameters, keys, chosen): the arm that each lane
 # plays. stats[arm] has the rows n, r, s; sums[arm] the rows reward sum and sum of squares;
 # memory is the policy's own and starts at zero.
-DECIDE = types.void(
-    types.int64,
-    types.float64,
-    types.int64,
-    _arm_rows,
-    _arm_rows,
-    _float_rows,
-    _numbers,
-    _bits_row,
-    _bits_row,
-)
+DECIDE = {
+    kind: types.void(
+        types.int64,
+        types.float64,
+        types.int64,
+        _rows(kind, 3),
+        _rows(kind, 3),
+        _rows(kind, 2),
+        _numbers,
+        _bits_row,
+        _bits_row,
+    )
+    for kind in _KINDS
+}

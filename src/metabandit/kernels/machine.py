@@ -1,7 +1,7 @@
 """The machine: runs an index program on rows of lanes.
 
 A program is a list of instructions (opcodes.py says what is in one). The lane program works on rows:
-operands 0, 1, 2 are the rows n, r, s of one arm, operand 3 + j is register row j.
+operands 0 to 3 are the rows n, r, s, w of one arm, operand 4 + j is register row j.
 The step program works on single float64 numbers that are the same for every lane (t, h, K,
 constants and whatever is computed from them); its results are spread over register rows.
 
@@ -26,6 +26,8 @@ from . import opcodes as op
 from .jit import OPERATOR, jit, lane, pointer
 from .special import beta_quantile, exp, kl_upper32, kl_upper64, ln
 
+_VARIABLES = len(op.LANE_VARIABLES)
+
 Program = namedtuple(
     "Program", "lane_code step_code scalars spread constants registers uses_s varies"
 )
@@ -49,53 +51,7 @@ def load(compiled: Any, uses_s: bool) -> Any:
     return Program(code, code, np.zeros(3), np.zeros(0, np.int32), 0, op.SCRATCH, uses_s, True)
 
 
-@jit
-def _add(a, b, out):
-    for i in range(out.shape[0]):
-        out[i] = a[i] + b[i]
-
-
-@jit
-def _subtract(a, b, out):
-    for i in range(out.shape[0]):
-        out[i] = a[i] - b[i]
-
-
-@jit
-def _multiply(a, b, out):
-    for i in range(out.shape[0]):
-        out[i] = a[i] * b[i]
-
-
-@jit
-def _divide(a, b, out):
-    for i in range(out.shape[0]):
-        out[i] = a[i] / b[i]
-
-
-@jit
-def _minimum(a, b, out):
-    # Written so that a first operand that is not a number stays one, as the second does.
-    for i in range(out.shape[0]):
-        x = a[i]
-        y = b[i]
-        out[i] = y if y < x or y != y else x
-
-
-@jit
-def _maximum(a, b, out):
-    for i in range(out.shape[0]):
-        x = a[i]
-        y = b[i]
-        out[i] = y if y > x or y != y else x
-
-
-@jit
-def _sqrt(a, out):
-    for i in range(out.shape[0]):
-        out[i] = np.sqrt(a[i])
-
-
+# Loops with longer bodies are functions of their own: inside run_lanes they would be slower.
 @jit
 def _ln(a, out):
     for i in range(out.shape[0]):
@@ -109,32 +65,6 @@ def _exp(a, out):
 
 
 @jit
-def _abs(a, out):
-    for i in range(out.shape[0]):
-        out[i] = abs(a[i])
-
-
-@jit
-def _negate(a, out):
-    for i in range(out.shape[0]):
-        out[i] = -a[i]
-
-
-@jit
-def _invert(a, out):
-    one = out.dtype.type(1)  # a literal 1 would widen float32 lanes to float64
-    for i in range(out.shape[0]):
-        out[i] = one / a[i]
-
-
-@jit
-def _invert_sqrt(a, out):
-    one = out.dtype.type(1)
-    for i in range(out.shape[0]):
-        out[i] = one / np.sqrt(a[i])
-
-
-@jit
 def _power(a, b, out):
     one = out.dtype.type(1)
     zero = out.dtype.type(0)
@@ -145,8 +75,8 @@ def _power(a, b, out):
 
 
 @jit
-def _copy(a, out):
-    for i in range(out.shape[0]):
+def copy(a, out):
+    for i in range(a.shape[0]):
         out[i] = a[i]
 
 
@@ -168,31 +98,32 @@ def _polynomial_1(c, x, y, z, out):
 
 
 @lane
-def _square(c0, c1, c2, c3, c4, c5, c6, c7, c8, y, z):
+def _nine(c, first, out):
+    """Nine coefficients in the type of a row, by value: for all the compiler knows `out` could overlap c."""
+    kind = out.dtype.type
+    return (
+        kind(c[first]), kind(c[first + 1]), kind(c[first + 2]),
+        kind(c[first + 3]), kind(c[first + 4]), kind(c[first + 5]),
+        kind(c[first + 6]), kind(c[first + 7]), kind(c[first + 8]),
+    )  # fmt: skip
+
+
+@lane
+def _square(c, y, z):
     """A polynomial of degree 2 in two values."""
-    low = c0 + (c1 + c2 * z) * z
-    middle = c3 + (c4 + c5 * z) * z
-    high = c6 + (c7 + c8 * z) * z
+    low = c[0] + (c[1] + c[2] * z) * z
+    middle = c[3] + (c[4] + c[5] * z) * z
+    high = c[6] + (c[7] + c[8] * z) * z
     return low + (middle + high * y) * y
 
 
 @jit
 def _polynomial_2(c, x, y, z, out):
-    # The coefficients must be in names: for all the compiler knows, `out` could overlap `c`.
-    kind = out.dtype.type
-    e0, e1, e2 = kind(c[0]), kind(c[1]), kind(c[2])
-    e3, e4, e5 = kind(c[3]), kind(c[4]), kind(c[5])
-    e6, e7, e8 = kind(c[6]), kind(c[7]), kind(c[8])
-    f0, f1, f2 = kind(c[9]), kind(c[10]), kind(c[11])
-    f3, f4, f5 = kind(c[12]), kind(c[13]), kind(c[14])
-    f6, f7, f8 = kind(c[15]), kind(c[16]), kind(c[17])
-    g0, g1, g2 = kind(c[18]), kind(c[19]), kind(c[20])
-    g3, g4, g5 = kind(c[21]), kind(c[22]), kind(c[23])
-    g6, g7, g8 = kind(c[24]), kind(c[25]), kind(c[26])
+    one, two, three = _nine(c, 0, out), _nine(c, 9, out), _nine(c, 18, out)
     for i in range(out.shape[0]):
-        low = _square(e0, e1, e2, e3, e4, e5, e6, e7, e8, y[i], z[i])
-        middle = _square(f0, f1, f2, f3, f4, f5, f6, f7, f8, y[i], z[i])
-        high = _square(g0, g1, g2, g3, g4, g5, g6, g7, g8, y[i], z[i])
+        low = _square(one, y[i], z[i])
+        middle = _square(two, y[i], z[i])
+        high = _square(three, y[i], z[i])
         out[i] = low + (middle + high * x[i]) * x[i]
 
 
@@ -211,13 +142,6 @@ def _horner_number(x, c, out):
 
 
 @jit
-def _fill(c, out):
-    b = out.dtype.type(c)
-    for i in range(out.shape[0]):
-        out[i] = b
-
-
-@jit
 def _polynomial(c, degree, x, y, z, out, high, middle, low):
     """The sum of c[j, k, l] x^j y^k z^l, all powers up to `degree`, by Horner's rule."""
     side = degree + 1
@@ -230,18 +154,18 @@ def _polynomial(c, degree, x, y, z, out, high, middle, low):
     for j in range(degree, -1, -1):
         for k in range(degree, -1, -1):
             first = (j * side + k) * side
-            _fill(c[first + degree], low)
+            low[:] = low.dtype.type(c[first + degree])
             for power in range(degree - 1, -1, -1):
                 _horner_number(z, c[first + power], low)
             if k == degree:
-                _copy(low, middle)
+                copy(low, middle)
             else:
                 _horner(y, low, middle)
         if j == degree:
-            _copy(middle, high)
+            copy(middle, high)
         else:
             _horner(x, middle, high)
-    _copy(high, out)
+    copy(high, out)
 
 
 def _kl_upper(mean, bound, out, scratch_a, scratch_b):
@@ -303,79 +227,89 @@ def compile_operator(function: Any, arity: int) -> Any:
     return pointer(OPERATOR, cache=False)(call)()
 
 
+@lane
+def _begin(operand, arm, registers, stride):
+    """Where the row of an operand begins: one of the arm's own, or a register."""
+    return (arm + operand if operand < _VARIABLES else registers + operand - _VARIABLES) * stride
+
+
 @jit
 def run_lanes(code, scalars, rows, arm, registers, out, stride, lanes, scratch):
     """Run a lane program for one arm.
 
-    `arm` is the row of the arm's n (r and s follow), `registers` the row of register 0, `out` the
+    `arm` is the row of the arm's n (r, s and w follow), `registers` the row of register 0, `out` the
     row that takes the index; the last instruction writes there. `scratch` is a register row from
     which opcodes.SCRATCH rows are free.
     """
     last = code.shape[0] - 1
+    one = rows.dtype.type(1)  # a literal 1 would widen float32 lanes to float64
     for j in range(code.shape[0]):
         operation = code[j, 0]
-        target = out if j == last else registers + code[j, 1] - 3
-        x = code[j, 2]
-        y = code[j, 3]
-        z = code[j, 4]
-        x = (arm + x if x < 3 else registers + x - 3) * stride
-        y = (arm + y if y < 3 else registers + y - 3) * stride
+        x = _begin(code[j, 2], arm, registers, stride)
+        y = _begin(code[j, 3], arm, registers, stride)
         a = rows[x : x + lanes]
         b = rows[y : y + lanes]
-        o = rows[target * stride : target * stride + lanes]
+        target = (out if j == last else registers + code[j, 1] - _VARIABLES) * stride
+        o = rows[target : target + lanes]
         if operation == op.ADD:
-            _add(a, b, o)
+            for i in range(lanes):
+                o[i] = a[i] + b[i]
         elif operation == op.SUBTRACT:
-            _subtract(a, b, o)
+            for i in range(lanes):
+                o[i] = a[i] - b[i]
         elif operation == op.MULTIPLY:
-            _multiply(a, b, o)
+            for i in range(lanes):
+                o[i] = a[i] * b[i]
         elif operation == op.DIVIDE:
-            _divide(a, b, o)
+            for i in range(lanes):
+                o[i] = a[i] / b[i]
         elif operation == op.SQRT:
-            _sqrt(a, o)
+            for i in range(lanes):
+                o[i] = np.sqrt(a[i])
         elif operation == op.INVERT:
-            _invert(a, o)
+            for i in range(lanes):
+                o[i] = one / a[i]
         elif operation == op.INVERT_SQRT:
-            _invert_sqrt(a, o)
+            for i in range(lanes):
+                o[i] = one / np.sqrt(a[i])
         elif operation == op.LN:
             _ln(a, o)
         elif operation == op.MIN:
-            _minimum(a, b, o)
+            # Written so that a first operand that is not a number stays one, as the second does.
+            for i in range(lanes):
+                p, q = a[i], b[i]
+                o[i] = q if q < p or q != q else p
         elif operation == op.MAX:
-            _maximum(a, b, o)
+            for i in range(lanes):
+                p, q = a[i], b[i]
+                o[i] = q if q > p or q != q else p
         elif operation == op.ABS:
-            _abs(a, o)
+            for i in range(lanes):
+                o[i] = abs(a[i])
         elif operation == op.NEGATE:
-            _negate(a, o)
+            for i in range(lanes):
+                o[i] = -a[i]
         elif operation == op.COPY:
-            _copy(a, o)
+            for i in range(lanes):
+                o[i] = a[i]
         elif operation == op.EXP:
             _exp(a, o)
         elif operation == op.POWER:
             _power(a, b, o)
-        elif operation == op.KL_UPPER:
+        else:
+            c = rows[_begin(code[j, 4], arm, registers, stride) :][:lanes]
             s = (registers + scratch) * stride
-            _kl_upper(a, b, o, rows[s : s + lanes], rows[s + stride : s + stride + lanes])
-        elif operation == op.BETA_QUANTILE:
-            z = (arm + z if z < 3 else registers + z - 3) * stride
-            _beta_quantile(a, b, rows[z : z + lanes], o)
-        elif operation == op.POLYNOMIAL:
-            z = (arm + z if z < 3 else registers + z - 3) * stride
-            s = (registers + scratch) * stride
-            _polynomial(
-                scalars[code[j, 5] :],
-                code[j, 6],
-                a,
-                b,
-                rows[z : z + lanes],
-                o,
-                rows[s : s + lanes],
-                rows[s + stride : s + stride + lanes],
-                rows[s + 2 * stride : s + 2 * stride + lanes],
-            )
-        elif operation == op.EXTERNAL:
-            z = (arm + z if z < 3 else registers + z - 3) * stride
-            _external(_address(code, j), a, b, rows[z : z + lanes], o)
+            high = rows[s : s + lanes]
+            middle = rows[s + stride : s + stride + lanes]
+            low = rows[s + 2 * stride : s + 2 * stride + lanes]
+            if operation == op.KL_UPPER:
+                _kl_upper(a, b, o, high, middle)
+            elif operation == op.BETA_QUANTILE:
+                _beta_quantile(a, b, c, o)
+            elif operation == op.POLYNOMIAL:
+                _polynomial(scalars[code[j, 5] :], code[j, 6], a, b, c, o, high, middle, low)
+            elif operation == op.EXTERNAL:
+                _external(_address(code, j), a, b, c, o)
 
 
 @jit

@@ -33,7 +33,7 @@ EXTERNAL = 19
 WIDTH = 7
 
 # A lane program's operands: the variables of an arm come first, then the registers.
-LANE_VARIABLES = ("n", "r", "s")
+LANE_VARIABLES = ("n", "r", "s", "w")
 # A step program's operands: what is the same for all lanes comes first, then numbers and results.
 STEP_VARIABLES = ("t", "h", "K")
 # Register rows that the machine may use within one instruction.

@@ -90,12 +90,6 @@ def _collect(value, product, weight, lost):
 
 
 @jit
-def _fill(row, number):
-    for i in range(row.shape[0]):
-        row[i] = number
-
-
-@jit
 def _set_densities(k, first, alpha, beta, plays, wins, cells, rows):
     """The densities of arm k in all cells, after _LANES episodes from `first` on."""
     for i in range(_LANES):
@@ -107,7 +101,7 @@ def _set_densities(k, first, alpha, beta, plays, wins, cells, rows):
         rows.b[k, i] = f32(b)
         rows.top[k, i] = f32(_peak(a, b))
     total = rows.total[k]
-    _fill(total, f32(0))
+    total[:] = f32(0)
     for g in range(cells.shape[1]):
         u = f32(cells[0, g])
         v = f32(cells[1, g])
@@ -120,11 +114,10 @@ def _set_densities(k, first, alpha, beta, plays, wins, cells, rows):
 def _integrate(arms, cells, rows):
     """E[max - X_k] of every arm k, into rows.lost."""
     density, below, value, product = rows.density, rows.below, rows.value, rows.product
-    for k in range(arms):
-        _fill(below[k], f32(0))
-        _fill(rows.lost[k], f32(0))
+    below[:] = f32(0)
+    rows.lost[:] = f32(0)
     for g in range(cells.shape[1] - 1):
-        _fill(product, f32(1))
+        product[:] = f32(1)
         for k in range(arms):
             _advance(density[k, g], density[k, g + 1], rows.total[k], below[k], value[k], product)
         for k in range(arms):

@@ -12,6 +12,8 @@ which the lanes would be twice as wide and the generator another one.
 from __future__ import annotations
 
 import numpy as np
+from numba import types
+from numba.extending import overload
 
 from .. import numerics
 from .jit import lane
@@ -25,6 +27,7 @@ ARM_STREAM = numerics.ARMS
 _MIX_A, _MIX_B = np.uint64(numerics.MIX_A), np.uint64(numerics.MIX_B)
 _WEYL_64, _SLOT = np.uint64(numerics.WEYL_64), np.uint64(numerics.SLOT)
 _HASH_A, _HASH_B = np.uint32(numerics.HASH_A), np.uint32(numerics.HASH_B)
+DELAY, _FINE = np.uint32(numerics.DELAY), np.uint32(numerics.FINE)
 _STREAM, _NOISE = np.uint32(numerics.STREAM), np.uint32(numerics.NOISE)
 
 
@@ -79,3 +82,24 @@ def unit(bits):
     """A uniform number strictly between 0 and 1, on the 24 bits that float32 can hold."""
     # 23 bits and a half step: (2^23 - 1/2) / 2^23 is the largest float32 below 1.
     return (np.float32(np.int32(u32(bits >> u32(9)))) + np.float32(0.5)) * np.float32(2.0**-23)
+
+
+@lane
+def fine_unit(bits, more):
+    """A uniform number strictly between 0 and 1, on the 53 bits that float64 can hold."""
+    whole = np.float64(bits) * 2.0**20 + np.float64(u32(more >> u32(12)))
+    return (whole + 0.5) * 2.0**-52
+
+
+def reward_unit(word, key, row):
+    """The uniform number of a reward, as precise as the row that it is for."""
+    raise TypeError("only compiled code calls this")
+
+
+@overload(reward_unit)
+def _reward_unit(word, key, row):
+    if row.dtype == types.float32:
+        return lambda word, key, row: unit(draw_bits(word, key))
+    return lambda word, key, row: fine_unit(
+        draw_bits(word, key), draw_bits(u32(u32(word) ^ _FINE), key)
+    )

@@ -7,8 +7,9 @@ from typing import Any
 import numba
 import numpy as np
 
+from .. import numerics
 from .jit import DRAW, jit, pointer
-from .special import beta_quantile, normal_quantile
+from .special import beta_quantile, exp32, normal_quantile
 
 f32 = np.float32
 
@@ -54,13 +55,44 @@ def beta(uniform, parameters, reward):
         )
 
 
+@pointer(DRAW)
+def counts(uniform, parameters, reward):
+    """Parameters: the mean of a Poisson variate."""
+    for i in range(reward.shape[0]):
+        reward[i] = numerics.poisson_quantile(np.float64(uniform[i]), np.float64(parameters[0, i]))
+
+
+@pointer(DRAW)
+def revenue_lognormal(uniform, parameters, reward):
+    """Parameters: the share of zeros, mean and standard deviation of the other rewards' logarithm."""
+    zeros = parameters[0]
+    mean = parameters[1]
+    deviation = parameters[2]
+    for i in range(reward.shape[0]):
+        v = (uniform[i] - zeros[i]) / (f32(1) - zeros[i])
+        value = exp32(mean[i] + deviation[i] * normal_quantile(max(v, f32(1e-7))))
+        reward[i] = value if uniform[i] >= zeros[i] else f32(0)
+
+
+@pointer(DRAW)
+def revenue_gamma(uniform, parameters, reward):
+    """Parameters: the share of zeros, shape and scale of the other rewards' gamma distribution."""
+    for i in range(reward.shape[0]):
+        zeros = np.float64(parameters[0, i])
+        u = np.float64(uniform[i])
+        reward[i] = f32(0)
+        if u > zeros:
+            v = min(max((u - zeros) / (1.0 - zeros), 1e-9), 1.0 - 1e-9)
+            reward[i] = parameters[2, i] * numerics.gamma_quantile(v, np.float64(parameters[1, i]))
+
+
 @jit
 def call(draw, uniform, parameters, reward):
     """Call a draw function from Python."""
     draw(uniform, parameters, reward)
 
 
-def compile_quantile(quantile: Any, width: int) -> Any:
+def compile_quantile(quantile: Any, width: int, kind: Any = f32) -> Any:
     """A draw function for a person's own quantile(u, first, second, ...), compiled once per process."""
     compiled = numba.njit(quantile, error_model="numpy")
     if width == 1:
@@ -85,4 +117,17 @@ def compile_quantile(quantile: Any, width: int) -> Any:
             for i in range(reward.shape[0]):
                 reward[i] = compiled(np.float64(uniform[i]), parameters[:, i])
 
-    return pointer(DRAW, cache=False)(draw)()
+    return pointer(DRAW, cache=False)(draw)(kind)
+
+
+def compile_list(values: Any, kind: Any) -> Any:
+    """A draw function for rewards from a list, times a factor, plus a shift: parameters 0 and 1."""
+    listed = np.array(values, dtype=np.float64)
+    count = len(listed)
+
+    def draw(uniform, parameters, reward):
+        for i in range(reward.shape[0]):
+            place = min(np.int64(uniform[i] * count), count - 1)
+            reward[i] = parameters[0, i] * listed[place] + parameters[1, i]
+
+    return pointer(DRAW, cache=False)(draw)(kind)

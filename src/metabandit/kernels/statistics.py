@@ -1,6 +1,6 @@
 """What is known of an arm: plays, mean and deviation of its rewards, brought up to date.
 
-`rows` has a slot of three rows (n, r, s) for each arm and one more for the arm just played, which
+`rows` has a slot of rows (n, r, s, w) for each arm and one more for the arm just played, which
 gets the new values too; `sums` has two rows for each arm, the reward sum and the sum of squares.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .jit import jit, lane
-from .rows import STRIDE, blend, f32, i32, u32
+from .rows import SLOT, STRIDE, blend, f32, i32, u32
 
 
 @jit
@@ -21,18 +21,18 @@ def update_two(rows, sums, reward, chosen, lanes):
         mask = u32(u32(0) - chosen[i])
         x = reward[i]
         n0 = rows[i] + zero
-        n1 = rows[3 * STRIDE + i] + one
+        n1 = rows[4 * STRIDE + i] + one
         s0 = sums[i] + x * zero
         s1 = sums[2 * STRIDE + i] + x * one
         n = n1 if chosen[i] != u32(0) else n0
         s = s1 if chosen[i] != u32(0) else s0
         r = s / n
         rows[i] = n0
-        rows[3 * STRIDE + i] = n1
+        rows[4 * STRIDE + i] = n1
         sums[i] = s0
         sums[2 * STRIDE + i] = s1
         rows[STRIDE + i] = blend(r, rows[STRIDE + i], mask)
-        rows[4 * STRIDE + i] = blend(rows[4 * STRIDE + i], r, mask)
+        rows[5 * STRIDE + i] = blend(rows[5 * STRIDE + i], r, mask)
 
 
 @jit
@@ -47,7 +47,7 @@ def update_two_binary(rows, sums, reward, chosen, lanes):
         mask = u32(u32(0) - chosen[i])
         x = reward[i]
         n0 = rows[i] + zero
-        n1 = rows[3 * STRIDE + i] + one
+        n1 = rows[4 * STRIDE + i] + one
         s0 = sums[i] + x * zero
         s1 = sums[2 * STRIDE + i] + x * one
         n = n1 if chosen[i] != u32(0) else n0
@@ -55,20 +55,20 @@ def update_two_binary(rows, sums, reward, chosen, lanes):
         r = s / n
         spread = np.sqrt(max(r - r * r, f32(0)))
         rows[i] = n0
-        rows[3 * STRIDE + i] = n1
+        rows[4 * STRIDE + i] = n1
         sums[i] = s0
         sums[2 * STRIDE + i] = s1
         rows[STRIDE + i] = blend(r, rows[STRIDE + i], mask)
-        rows[4 * STRIDE + i] = blend(rows[4 * STRIDE + i], r, mask)
+        rows[5 * STRIDE + i] = blend(rows[5 * STRIDE + i], r, mask)
         rows[2 * STRIDE + i] = blend(spread, rows[2 * STRIDE + i], mask)
-        rows[5 * STRIDE + i] = blend(rows[5 * STRIDE + i], spread, mask)
+        rows[6 * STRIDE + i] = blend(rows[6 * STRIDE + i], spread, mask)
 
 
 @jit
 def copy_of_two(rows, row, target, chosen, lanes):
     """Two arms: a statistic (0: n, 1: r, 2: s) of the arm that each lane plays, to another row."""
     first = rows[row * STRIDE : row * STRIDE + lanes]
-    second = rows[(3 + row) * STRIDE : (3 + row) * STRIDE + lanes]
+    second = rows[(SLOT + row) * STRIDE : (SLOT + row) * STRIDE + lanes]
     copy = rows[target * STRIDE : target * STRIDE + lanes]
     for i in range(lanes):
         copy[i] = blend(first[i], second[i], u32(u32(0) - chosen[i]))
@@ -77,10 +77,10 @@ def copy_of_two(rows, row, target, chosen, lanes):
 @jit
 def update(rows, sums, arms, reward, chosen, lanes):
     """Any number of arms: the same by the lane's arm; the last slot takes the new n and r."""
-    slot = 3 * arms * STRIDE
+    slot = SLOT * arms * STRIDE
     for i in range(lanes):
         arm = np.int64(chosen[i])
-        at = 3 * arm * STRIDE + i
+        at = SLOT * arm * STRIDE + i
         n = rows[at] + f32(1)
         s = sums[2 * arm * STRIDE + i] + reward[i]
         rows[at] = n
@@ -104,7 +104,7 @@ def deviate(rows, sums, arms, reward, chosen, binary, lanes):
     Rewards of 0 and 1: from sums, which are exact, so that arms with equal counts have equal
     indices. Others: the sum of squared deviations, by Welford's update, which does not cancel.
     """
-    slot = 3 * arms * STRIDE
+    slot = SLOT * arms * STRIDE
     for i in range(lanes):
         arm = np.int64(chosen[i])
         x = reward[i]
@@ -114,7 +114,7 @@ def deviate(rows, sums, arms, reward, chosen, binary, lanes):
         sums[(2 * arm + 1) * STRIDE + i] = squares
         s = deviation(rows[slot + i], squares, mean, binary)
         rows[slot + 2 * STRIDE + i] = s
-        rows[(3 * arm + 2) * STRIDE + i] = s
+        rows[(SLOT * arm + 2) * STRIDE + i] = s
 
 
 @jit
@@ -123,14 +123,14 @@ def deviate_two(rows, sums, reward, chosen, binary, lanes):
     for i in range(lanes):
         mask = u32(u32(0) - chosen[i])
         x = reward[i]
-        mean = rows[7 * STRIDE + i]
-        change = x * x if binary else (x - rows[8 * STRIDE + i]) * (x - mean)
+        mean = rows[9 * STRIDE + i]
+        change = x * x if binary else (x - rows[10 * STRIDE + i]) * (x - mean)
         one = f32(i32(chosen[i]))
         q0 = sums[STRIDE + i] + change * (f32(1) - one)
         q1 = sums[3 * STRIDE + i] + change * one
         sums[STRIDE + i] = q0
         sums[3 * STRIDE + i] = q1
-        s = deviation(rows[6 * STRIDE + i], q1 if chosen[i] != u32(0) else q0, mean, binary)
-        rows[8 * STRIDE + i] = s
+        s = deviation(rows[8 * STRIDE + i], q1 if chosen[i] != u32(0) else q0, mean, binary)
+        rows[10 * STRIDE + i] = s
         rows[2 * STRIDE + i] = blend(s, rows[2 * STRIDE + i], mask)
-        rows[5 * STRIDE + i] = blend(rows[5 * STRIDE + i], s, mask)
+        rows[6 * STRIDE + i] = blend(rows[6 * STRIDE + i], s, mask)

@@ -31,16 +31,6 @@ def offsets(m, offset):
 
 
 @jit
-def _best(won1, failed1, p1, won2, failed2, p2, row, chance, out):
-    for i in range(out.shape[0]):
-        one = failed1[i] + p1 * (1.0 + won1[i] - failed1[i])
-        two = failed2[i] + p2 * (1.0 + won2[i] - failed2[i])
-        three = row[i] + chance[i] * (1.0 + row[i + 1] - row[i])
-        best = one if one > two else two
-        out[i] = best if best > three else three
-
-
-@jit
 def step_backward(m, low, high, after, after_offset, value, offset, chance):
     """The values of the states with low <= n1 < high after m plays, from those after m + 1."""
     for n1 in range(low, high):
@@ -57,17 +47,15 @@ def step_backward(m, low, high, after, after_offset, value, offset, chance):
                     c = after_offset[n1, n2 + 1] + (s1 * (n2 + 2) + s2) * width
                     d = after_offset[n1, n2] + (s1 * (n2 + 1) + s2) * (width + 1)
                     o = offset[n1, n2] + (s1 * (n2 + 1) + s2) * width
-                    _best(
-                        after[b : b + width],
-                        after[a : a + width],
-                        p1,
-                        after[c + width : c + 2 * width],
-                        after[c : c + width],
-                        p2,
-                        after[d : d + width + 1],
-                        thirds,
-                        value[o : o + width],
-                    )
+                    won1, failed1 = after[b : b + width], after[a : a + width]
+                    won2, failed2 = after[c + width : c + 2 * width], after[c : c + width]
+                    row, out = after[d : d + width + 1], value[o : o + width]
+                    for i in range(width):
+                        one = failed1[i] + p1 * (1.0 + won1[i] - failed1[i])
+                        two = failed2[i] + p2 * (1.0 + won2[i] - failed2[i])
+                        three = row[i] + thirds[i] * (1.0 + row[i + 1] - row[i])
+                        best = one if one > two else two
+                        out[i] = best if best > three else three
 
 
 @jit
@@ -88,14 +76,6 @@ def _split(row, upper, lower, x, alone, tied, even, room):
         room[i] = w * (even + rest * one)
         room[_ROW + i] = w * (even + rest * two)
         room[2 * _ROW + i] = w * (even + rest * three)
-
-
-@jit
-def _play_third(room, chance, row):
-    for i in range(row.shape[0] - 1):
-        win = room[2 * _ROW + i] * chance[i]
-        row[i] += room[2 * _ROW + i] - win
-        row[i + 1] += win
 
 
 @jit
@@ -174,8 +154,11 @@ def _play_row(at, states, chance, room):
         after[c + width : c + 2 * width],
     )
     d = offset[n1, n2] + (s1 * (n2 + 1) + s2) * (width + 1)
-    thirds = pair(n3, 0)
-    _play_third(room, chance[2, thirds : thirds + width], after[d : d + width + 1])
+    row, chances = after[d : d + width + 1], chance[2, pair(n3, 0) :]
+    for i in range(width):
+        win = room[2 * _ROW + i] * chances[i]
+        row[i] += room[2 * _ROW + i] - win
+        row[i + 1] += win
 
 
 States = namedtuple("States", "weight offset after after_offset")
@@ -225,18 +208,11 @@ def recommended(m, weight, offset, chance, means):
                         x, y, z = means[0, a], means[1, b], means[2, c]
                         best = max(x, max(y, z))
                         least = best - TIE * abs(best)
-                        tied = 0.0
-                        mean = 0.0
-                        if x >= least:
-                            tied += 1.0
-                            mean += chance[0, a]
-                        if y >= least:
-                            tied += 1.0
-                            mean += chance[1, b]
-                        if z >= least:
-                            tied += 1.0
-                            mean += chance[2, c]
-                        total += weight[o] * mean / tied
+                        one = 1.0 if x >= least else 0.0
+                        two = 1.0 if y >= least else 0.0
+                        three = 1.0 if z >= least else 0.0
+                        mean = one * chance[0, a] + two * chance[1, b] + three * chance[2, c]
+                        total += weight[o] * mean / (one + two + three)
                         o += 1
     return total
 

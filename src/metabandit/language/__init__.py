@@ -4,7 +4,14 @@
 imported where they are used.
 """
 
-from .operators import HIGHEST_DEGREE, OPERATORS, VARIABLES, Operator, register_operator
+from .operators import (
+    ARM_VARIABLES,
+    HIGHEST_DEGREE,
+    OPERATORS,
+    VARIABLES,
+    Operator,
+    register_operator,
+)
 from .text import ExpressionError, parse
 from .tree import (
     Apply,
@@ -21,6 +28,7 @@ from .tree import (
 )
 
 __all__ = [
+    "ARM_VARIABLES",
     "HIGHEST_DEGREE",
     "OPERATORS",
     "VARIABLES",

@@ -22,7 +22,7 @@ from ..kernels.opcodes import (
     WIDTH,
 )
 from .operators import OPERATORS, Operator, polynomial_degree
-from .tree import Apply, Constant, Name, Tree, operators
+from .tree import Apply, Constant, Name, Tree, operators, variables
 
 
 @dataclass(frozen=True)
@@ -74,27 +74,20 @@ def _address(operator: Operator) -> tuple[int, int]:
     return int(high), int(low)
 
 
-@dataclass
-class _Value:
-    """Where a subtree's value is: a scalar number, or a lane operand once it is in a row."""
-
-    scalar: bool
-    where: int
-    moment: bool  # depends on t or h
-
-
 class _Compiler:
+    """Where each value is: ~i for scalar i, else a lane variable, else the result of an instruction."""
+
     def __init__(self) -> None:
         self.scalars: list[float] = [0.0] * len(STEP_VARIABLES)
+        # Scalars that depend on t or h.
+        self.moving = {~STEP_VARIABLES.index(name) for name in STEP_VARIABLES if name != "K"}
         self.parameters: list[tuple[str, int]] = []
         self.step: list[tuple[int, ...]] = []
         # Operation, operands, and the last two numbers of the instruction.
-        self.lane: list[tuple[int, list[_Value], tuple[int, int]]] = []
-        self.known: dict[Tree, _Value] = {}
-        self.uses_s = False
-        self.varies = False
+        self.lane: list[tuple[int, list[int], tuple[int, int]]] = []
+        self.known: dict[Tree, int] = {}
 
-    def visit(self, tree: Tree) -> _Value:
+    def visit(self, tree: Tree) -> int:
         # Equal subtrees are computed once.
         if tree not in self.known:
             self.known[tree] = self.place(tree)
@@ -102,20 +95,25 @@ class _Compiler:
 
     def number(self, value: float) -> int:
         self.scalars.append(value)
-        return len(self.scalars) - 1
+        return ~(len(self.scalars) - 1)
 
-    def place(self, tree: Tree) -> _Value:
+    def parameter(self, name: str) -> int:
+        self.parameters.append((name, len(self.scalars)))
+        return self.number(np.nan)
+
+    def instruction(self, opcode: int, operands: list[int], more: tuple[int, int]) -> int:
+        self.lane.append((opcode, operands, more))
+        return len(LANE_VARIABLES) + len(self.lane) - 1
+
+    def place(self, tree: Tree) -> int:
         if isinstance(tree, Constant):
-            return _Value(True, self.number(tree.value), False)
+            return self.number(tree.value)
         if isinstance(tree, Name):
             if tree.name in STEP_VARIABLES:
-                return _Value(True, STEP_VARIABLES.index(tree.name), tree.name != "K")
+                return ~STEP_VARIABLES.index(tree.name)
             if tree.name in LANE_VARIABLES:
-                self.uses_s |= tree.name == "s"
-                return _Value(False, LANE_VARIABLES.index(tree.name), False)
-            where = self.number(np.nan)
-            self.parameters.append((tree.name, where))
-            return _Value(True, where, False)
+                return LANE_VARIABLES.index(tree.name)
+            return self.parameter(tree.name)
         if tree.operator == "polynomial":
             return self.polynomial(tree)
         if tree.operator == "power" and tree.operands[1] == Constant(2.0):
@@ -131,20 +129,21 @@ class _Compiler:
             opcode = INVERT_SQRT  # two operations in one pass
             tree = inner
         operands = [self.visit(operand) for operand in tree.operands]
-        if all(operand.scalar for operand in operands):
-            target = self.number(0.0)
-            places = [operand.where for operand in operands] + [0, 0]
-            self.step.append((opcode, target, *places[:3], *more))
-            return _Value(True, target, any(operand.moment for operand in operands))
-        self.lane.append((opcode, operands, more))
-        return _Value(False, -len(self.lane), False)
+        if max(operands) >= 0:
+            return self.instruction(opcode, operands, more)
+        target = self.number(0.0)
+        places = [*(~operand for operand in operands), 0, 0]
+        self.step.append((opcode, ~target, *places[:3], *more))
+        if self.moving.intersection(operands):
+            self.moving.add(target)
+        return target
 
-    def polynomial(self, tree: Apply) -> _Value:
+    def polynomial(self, tree: Apply) -> int:
         degree = polynomial_degree(len(tree.operands))
         if degree is None:
             raise ValueError(f"a polynomial cannot have {len(tree.operands)} operands")
         first, *others = (self.visit(operand) for operand in tree.operands[:4])
-        if not first.scalar:
+        if first >= 0:
             raise InputError(
                 "the first value of polynomial must be the same for all arms: of t, h, K and numbers"
             )
@@ -157,61 +156,49 @@ class _Compiler:
             elif isinstance(number, Name) and not negative:
                 if number.name in STEP_VARIABLES + LANE_VARIABLES:
                     raise InputError(f"a weight of polynomial is a number, not {number.name}")
-                self.parameters.append((number.name, self.number(np.nan)))
+                self.parameter(number.name)
             else:
                 raise InputError("the weights of polynomial must be numbers or parameters")
         coefficients = len(self.scalars)
         self.scalars += [0.0] * (degree + 1) ** 3
-        self.step.append((REDUCE, coefficients, first.where, 0, 0, weights, degree))
-        self.varies |= first.moment
-        self.lane.append((OPERATORS["polynomial"].opcode, others, (coefficients, degree)))
-        return _Value(False, -len(self.lane), False)
+        self.step.append((REDUCE, coefficients, ~first, 0, 0, weights, degree))
+        return self.instruction(OPERATORS["polynomial"].opcode, others, (coefficients, degree))
 
-    def finish(self, result: _Value) -> Compiled:
-        if result.scalar or result.where >= 0:
-            self.lane.append((COPY, [result], (0, 0)))
-        spread = {
-            operand.where: operand.moment
-            for _, operands, _ in self.lane
-            for operand in operands
-            if operand.scalar
-        }
-        fixed = [scalar for scalar, moment in spread.items() if not moment]
-        moving = [scalar for scalar, moment in spread.items() if moment]
-        rows = {scalar: row for row, scalar in enumerate([*fixed, *moving])}
-        first = len(LANE_VARIABLES)
-
-        def operand_code(value: _Value) -> int:
-            if value.scalar:
-                return first + rows[value.where]
-            if value.where >= 0:
-                return value.where
-            return first + len(rows) + (-value.where - 1)
-
+    def compile(self, tree: Tree) -> Compiled:
+        result, first = self.visit(tree), len(LANE_VARIABLES)
+        if result < first:
+            self.instruction(COPY, [result], (0, 0))
+        scalars = dict.fromkeys(
+            item for _, operands, _ in self.lane for item in operands if item < 0
+        )
+        # Those that stay the same come first.
+        spread = sorted(scalars, key=self.moving.__contains__)
         lane = []
         for position, (opcode, operands, more) in enumerate(self.lane):
-            codes = [operand_code(operand) for operand in operands] + [0, 0]
-            lane.append((opcode, first + len(rows) + position, *codes[:3], *more))
+            codes = [
+                first + spread.index(item) if item < 0 else item + len(spread) * (item >= first)
+                for item in operands
+            ]
+            lane.append((opcode, first + len(spread) + position, *[*codes, 0, 0][:3], *more))
+        read, called = variables(tree), (OPERATORS[name] for name in operators(tree))
         return Compiled(
             lane_code=np.array(lane, np.int32).reshape(-1, WIDTH),
             step_code=np.array(self.step, np.int32).reshape(-1, WIDTH),
             scalars=np.array(self.scalars, np.float64),
-            spread=np.array([*fixed, *moving], np.int32),
-            constants=len(fixed),
-            registers=len(rows) + len(self.lane) + SCRATCH,
-            uses_s=self.uses_s,
-            varies=self.varies or bool(moving),
+            spread=np.array([~item for item in spread], np.int32),
+            constants=len(set(spread) - self.moving),
+            registers=len(spread) + len(self.lane) + SCRATCH,
+            uses_s="s" in read,
+            varies=not read.isdisjoint(("t", "h")),
             parameters=tuple(self.parameters),
+            tree=tree if any(operator.own is not None for operator in called) else None,
         )
 
 
 @lru_cache(maxsize=256)
 def compile_expression(tree: Tree) -> Compiled:
     """The program of an expression; its parameters must be bound before it is run."""
-    compiler = _Compiler()
-    compiled = compiler.finish(compiler.visit(tree))
-    own = any(OPERATORS[name].own is not None for name in operators(tree))
-    return replace(compiled, tree=tree) if own else compiled
+    return _Compiler().compile(tree)
 
 
 def _compile_here(tree: Tree, scalars: npt.NDArray[np.float64]) -> Compiled:

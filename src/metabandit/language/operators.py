@@ -10,18 +10,20 @@ import inspect
 import math
 import operator as plain
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeVar
 
 from .. import numerics
 from ..errors import InputError, nearest
 from ..kernels import opcodes
 from . import ranges
 from .ranges import Range
+
+T = TypeVar("T")
 
 # The languages that a policy can be exported to, each with a form of every operator.
 LANGUAGES = ("python", "javascript", "c", "sql")
@@ -106,14 +108,18 @@ def polynomial_degree(operands: int) -> int | None:
     return None
 
 
-def _polynomial(*operands: Any) -> Any:
+def weighted_powers(operands: Sequence[T]) -> Iterator[tuple[T, tuple[int, ...]]]:
+    """Each weight of a polynomial with these operands, and the powers of its four values."""
     degree = polynomial_degree(len(operands))
     assert degree is not None, len(operands)
-    values, weights = operands[:4], operands[4:]
+    return zip(operands[4:], product(range(degree + 1), repeat=4), strict=True)
+
+
+def _polynomial(*operands: Any) -> Any:
     total = 0.0
-    for weight, powers in zip(weights, product(range(degree + 1), repeat=4), strict=True):
+    for weight, powers in weighted_powers(operands):
         term = weight
-        for value, power in zip(values, powers, strict=True):
+        for value, power in zip(operands, powers, strict=False):
             if power:
                 term = term * value**power
         total = total + term
@@ -137,6 +143,7 @@ _SQL_KL_UPPER = f"""(
       SELECT
         i + 1, mean, bound,
         low + CASE
+          WHEN low + width >= 1 THEN 0
           WHEN mean * ln(mean / (low + width))
             + (1 - mean) * ln((1 - mean) / (1 - low - width)) <= bound
           THEN width ELSE 0
@@ -148,11 +155,22 @@ _SQL_KL_UPPER = f"""(
       WHEN bound IS NULL OR mean < -1e-12 OR mean > 1 + 1e-12 THEN NULL
       WHEN bound <= 0 THEN mean
       WHEN mean >= 1 THEN 1.0
-      WHEN mean <= 0 THEN 1 - exp(-bound)
+      WHEN mean <= 0 THEN CASE WHEN bound < 700 THEN 1 - exp(-bound) ELSE 1.0 END
       ELSE (SELECT low FROM halving WHERE i = {_HALVINGS})
     END
   FROM given
 )"""
+
+# Some databases raise an error where a result is too large or too small for a number.
+_SQL_EXP = (
+    "CASE WHEN {0} > 709 THEN infinity WHEN {0} > -700 THEN exp({0}) WHEN {0} <= -700 THEN 0.0 END"
+)
+_SQL_POWER = (
+    "CASE WHEN {0} = 0 THEN CASE WHEN {1} > 0 THEN 0.0 WHEN {1} = 0 THEN 1.0 WHEN {1} < 0 THEN infinity END "
+    "WHEN {0} > 0 THEN CASE WHEN {1} * ln({0}) > 709 THEN infinity "
+    "WHEN {1} * ln({0}) > -700 THEN pow({0}, {1}) WHEN {1} * ln({0}) <= -700 THEN 0.0 END "
+    "WHEN {1} = 2 THEN {0} * {0} END"
+)
 
 _TABLE = (
     Operator(
@@ -169,12 +187,14 @@ _TABLE = (
     ),
     Operator(
         "divide", 2, "quotient", r"\frac{{{0}}}{{{1}}}", numerics.divide, "/", 2,
-        _same("{0} / {1}", safe="divide({0}, {1})"),
+        _same("{0} / {1}", safe="divide({0}, {1})")
+        | {"safe sql": "CASE WHEN {1} <> 0 THEN {0} / {1} WHEN {0} > 0 THEN infinity WHEN {0} < 0 THEN -infinity END"},
         array="divide", bounds=ranges.quotient, raises=ranges.by_zero,
     ),
     Operator(
         "invert", 1, "one divided by x", r"\frac{{1}}{{{0}}}", partial(numerics.divide, 1.0), "1/", 2,
-        _same("{one} / {0}", safe="divide(1.0, {0})"),
+        _same("{one} / {0}", safe="divide(1.0, {0})")
+        | {"safe sql": "CASE WHEN {0} <> 0 THEN 1.0 / {0} WHEN {0} = 0 THEN infinity END"},
         array="reciprocal", bounds=ranges.inverse, raises=ranges.by_zero,
     ),
     Operator(
@@ -183,38 +203,38 @@ _TABLE = (
     ),
     Operator(
         "power", 2, "x to the power y, for x >= 0", "{{{0}}}^{{{1}}}", numerics.power, "^", 4,
-        {"sql": "CASE WHEN {0} >= 0 OR {1} = 2 THEN pow({0}, {1}) END"},
+        {"sql": _SQL_POWER},
         bounds=ranges.not_negative,
     ),
     # Python's own min and max forget a value that is no number.
     Operator(
         "min", 2, "the smaller", r"\min({0}, {1})", numerics.minimum,
-        forms={"javascript": "Math.min({0}, {1})", "sql": "min({0}, {1})"},
+        forms={"javascript": "Math.min({0}, {1})", "sql": "CASE WHEN {0} < {1} THEN {0} WHEN {0} >= {1} THEN {1} END"},
         array="minimum", bounds=ranges.smaller, commutative=True,
     ),
     Operator(
         "max", 2, "the larger", r"\max({0}, {1})", numerics.maximum,
-        forms={"javascript": "Math.max({0}, {1})", "sql": "max({0}, {1})"},
+        forms={"javascript": "Math.max({0}, {1})", "sql": "CASE WHEN {0} > {1} THEN {0} WHEN {0} <= {1} THEN {1} END"},
         array="maximum", bounds=ranges.larger, commutative=True,
     ),
     Operator(
         "sqrt", 1, "square root", r"\sqrt{{{0}}}", numerics.sqrt,
         forms=_same(
             "sqrt({0})", python="math.sqrt({0})", javascript="Math.sqrt({0})", safe="sqrt({0})"
-        ),
+        ) | {"safe sql": "CASE WHEN {0} >= 0 THEN sqrt({0}) END"},
         array="sqrt", bounds=ranges.increasing(math.sqrt, 0.0), raises=ranges.below_zero,
     ),
     Operator(
         "ln", 1, "natural logarithm", r"\ln({0})", numerics.ln,
         forms=_same(
             "log({0})", python="math.log({0})", javascript="Math.log({0})", sql="ln({0})", safe="ln({0})"
-        ),
+        ) | {"safe sql": "CASE WHEN {0} > 0 THEN ln({0}) WHEN {0} = 0 THEN -infinity END"},
         array="log", bounds=ranges.increasing(numerics.ln, 0.0), raises=ranges.not_positive,
     ),
     Operator(
         "exp", 1, "exponential", r"\exp({0})", numerics.exp,
         forms=_same(
-            "exp({0})", python="math.exp({0})", javascript="Math.exp({0})", safe="exp({0})"
+            "exp({0})", python="math.exp({0})", javascript="Math.exp({0})", sql=_SQL_EXP, safe="exp({0})"
         ),
         array="exp", bounds=ranges.increasing(numerics.exp, -math.inf), raises=ranges.too_large,
     ),
@@ -248,14 +268,18 @@ VARIABLES: dict[str, str] = {
     "r": "mean reward of the arm",
     "s": "standard deviation of the arm's rewards",
     "n": "plays of the arm",
+    "w": "plays of the arm whose reward is still to come",
     "t": "plays made so far",
     "h": "plays left, the next one included",
     "K": "number of arms",
 }
+# Those that differ from arm to arm.
+ARM_VARIABLES = frozenset(("r", "s", "n", "w"))
 VARIABLE_LATEX = {
     "r": r"\bar{r}_k",
     "s": r"\bar{\sigma}_k",
     "n": "n_k",
+    "w": "w_k",
     "t": "t",
     "h": "h",
     "K": "K",

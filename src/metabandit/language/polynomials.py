@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
-
-from .operators import polynomial_degree
+from .operators import polynomial_degree, weighted_powers
 from .tree import Apply, Constant, Tree
 
 _ZERO = Constant(0.0)
@@ -29,31 +27,20 @@ def _times(left: Tree, right: Tree) -> Tree:
     return right if left == Constant(1.0) else Apply("multiply", (left, right))
 
 
-def _split(tree: Apply) -> tuple[tuple[Tree, ...], tuple[Tree, ...], int]:
-    degree = polynomial_degree(len(tree.operands))
-    assert degree is not None, len(tree.operands)
-    return tree.operands[:4], tree.operands[4:], degree
-
-
-def terms(tree: Apply) -> list[Tree]:
-    """The terms of a polynomial whose weight is not zero: weight * v1 * ... each."""
-    values, weights, degree = _split(tree)
+def _sum(tree: Apply) -> Tree:
+    """The sum of the terms whose weight is not zero: weight * v1 * ... each."""
     found = []
-    for weight, powers in zip(weights, product(range(degree + 1), repeat=4), strict=True):
+    for weight, powers in weighted_powers(tree.operands):
         term = weight
-        for value, power in zip(values, powers, strict=True):
+        for value, power in zip(tree.operands, powers, strict=False):
             for _ in range(power):
                 term = _times(term, value)
         if term != _ZERO:
             found.append(term)
-    return found
-
-
-def _sum(parts: list[Tree]) -> Tree:
-    if len(parts) < 2:
-        return parts[0] if parts else _ZERO
+    if len(found) < 2:
+        return found[0] if found else _ZERO
     # Not one addition in another: a few hundred would be deeper than Python goes.
-    return Apply("sum", tuple(parts))
+    return Apply("sum", tuple(found))
 
 
 def _nest(values: tuple[Tree, ...], weights: tuple[Tree, ...], degree: int) -> Tree:
@@ -78,4 +65,8 @@ def plain(tree: Tree, *, nested: bool) -> Tree:
     tree = Apply(tree.operator, tuple(plain(operand, nested=nested) for operand in tree.operands))
     if tree.operator != "polynomial":
         return tree
-    return _nest(*_split(tree)) if nested else _sum(terms(tree))
+    if not nested:
+        return _sum(tree)
+    degree = polynomial_degree(len(tree.operands))
+    assert degree is not None, len(tree.operands)
+    return _nest(tree.operands[:4], tree.operands[4:], degree)

@@ -17,6 +17,8 @@ _TOKEN = re.compile(
 )
 _DEEPEST = 50
 _LONGEST = 200
+# Characters on either side of the place that an error points at.
+_AROUND = 80
 
 
 class ExpressionError(InputError):
@@ -25,8 +27,14 @@ class ExpressionError(InputError):
     def __init__(self, problem: str, expression: str, position: int) -> None:
         self.expression = expression
         self.position = position
-        shown = "".join(" " if character.isspace() else character for character in expression)
-        super().__init__(f"{problem}, at character {position + 1}:\n  {shown}\n  {' ' * position}^")
+        line = "".join(" " if character.isspace() else character for character in expression)
+        # Of a long one, what is around the place.
+        first = max(0, position - _AROUND) if len(line) > 2 * _AROUND else 0
+        begin = "... " if first else ""
+        end = " ..." if len(line) > first + 2 * _AROUND else ""
+        part = f"{begin}{line[first : first + 2 * _AROUND]}{end}"
+        mark = " " * (position - first + len(begin))
+        super().__init__(f"{problem}, at character {position + 1:,}:\n  {part}\n  {mark}^")
 
 
 class _Reader:
@@ -37,6 +45,7 @@ class _Reader:
         self.parameters = parameters
         self.functions = {name: item for name, item in OPERATORS.items() if not item.symbol}
         self.tokens: list[tuple[str, str, int]] = []
+        self.names: list[tuple[str, int]] = []
         self.next = 0
         self.depth = 0
         position = 0
@@ -130,6 +139,7 @@ class _Reader:
                 return self.call(value, position)
             if value in self.functions and value not in self.parameters:
                 self.fail(f"the function {value} needs its arguments in parentheses", position)
+            self.names.append((value, position))
             return Name(value)
         if value == "(":
             tree = self.sum()
@@ -174,11 +184,8 @@ def parse(expression: str, *, parameters: tuple[str, ...] | None = ()) -> Tree:
     kind, value, position = reader.tokens[reader.next]
     if kind != "end":
         reader.fail(f"expected an operator or the end, found {value!r}", position)
-    if parameters is not None:
-        for at, (kind, value, position) in enumerate(reader.tokens):
-            called = reader.tokens[min(at + 1, len(reader.tokens) - 1)][1] == "("
-            if kind == "name" and not called and value not in VARIABLES:
-                if value not in parameters:
-                    known = ", ".join([*VARIABLES, *parameters])
-                    reader.fail(f"unknown variable {value!r} (known: {known})", position)
+    for name, place in reader.names:
+        if parameters is not None and name not in (*VARIABLES, *parameters):
+            known = ", ".join([*VARIABLES, *parameters])
+            reader.fail(f"unknown variable {name!r} (known: {known})", place)
     return tree

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,40 +47,35 @@ def _apply_own(declared: Mapping[str, Any], operands: tuple[Tree, ...]) -> Apply
 Tree = Constant | Name | Apply
 
 
+def walk(tree: Tree) -> Iterator[Tree]:
+    """The tree and all trees in it, each before its operands, from left to right."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, Apply):
+            waiting += reversed(node.operands)
+
+
 def length(tree: Tree) -> int:
     """Symbols in the expression, as the paper counts them: `1/x` and `-x` have one operator."""
-    if isinstance(tree, Apply):
-        return 1 + sum(length(operand) for operand in tree.operands)
-    return 1
+    return sum(1 for _ in walk(tree))
 
 
 def names(tree: Tree) -> list[str]:
     """The names that are no variables, in the order of their first appearance."""
-    found: dict[str, None] = {}
-
-    def visit(node: Tree) -> None:
-        if isinstance(node, Name) and node.name not in VARIABLES:
-            found[node.name] = None
-        elif isinstance(node, Apply):
-            for operand in node.operands:
-                visit(operand)
-
-    visit(tree)
-    return list(found)
+    found = (node.name for node in walk(tree) if isinstance(node, Name))
+    return list(dict.fromkeys(name for name in found if name not in VARIABLES))
 
 
 def variables(tree: Tree) -> set[str]:
     """The variables that the expression reads."""
-    if isinstance(tree, Apply):
-        return set().union(*(variables(operand) for operand in tree.operands))
-    return {tree.name} & set(VARIABLES) if isinstance(tree, Name) else set()
+    return {node.name for node in walk(tree) if isinstance(node, Name) and node.name in VARIABLES}
 
 
 def operators(tree: Tree) -> set[str]:
     """The names of the operators in the expression."""
-    if not isinstance(tree, Apply):
-        return set()
-    return {tree.operator}.union(*(operators(operand) for operand in tree.operands))
+    return {node.operator for node in walk(tree) if isinstance(node, Apply)}
 
 
 def signed(value: float) -> Tree:

@@ -8,19 +8,21 @@ one has seen, and more of them as soon as their noise hides the differences betw
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from itertools import pairwise
 
 import numpy as np
 
 from ..engine import costs, exact
 from ..engine.engine import Engine
+from ..engine.objectives import Power
 from ..engine.simulated import Sampling, has_posterior
 from ..engine.task import Task
 from ..errors import InputError
 from ..policies import Plan, Policy
 from ..priors import Table
 from ..priors.families import Array
+from ..trials import power_of
 
 EXACTLY, ON_PROBLEMS, SIMULATED = "exact", "problems", "simulated"
 # Exact evaluation is used where a candidate takes less than this many seconds.
@@ -38,40 +40,20 @@ _GROWTH = 1.1
 _PARTS = 8
 
 
-@dataclass(frozen=True)
-class Training:
-    """The problems of the paper's protocol, drawn once, and the runs of each."""
-
-    problems: int = 100
-    runs: int = 100
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """What a generation is worth, and how surely.
-
-    values: one per candidate; infinite for one that cannot be played
-    noise: the standard error of a difference between candidates; 0 if there is none
-    problems, runs: on which they were judged; 0 problems if none were drawn
-    work: plays times arms that it took, or the states that exact evaluation went through
-    """
-
-    values: Array
-    noise: float
-    problems: int
-    runs: int
-    work: float
-
-
 def judging_method(example: Policy, task: Task) -> str:
     """How candidates like this one are judged, unless by the paper's protocol (see Judge)."""
-    prior, horizon = task.prior, task.horizon
-    if exact.obstacle(prior, [example.plan(prior, horizon)], horizon) is not None:
+    prior, horizon, feedback = task.prior, task.horizon, task.feedback
+    why = exact.obstacle(prior, [example.plan(prior, horizon)], horizon, feedback)
+    if task.objective.power is not None:
+        if why is not None:
+            raise InputError(f"power is computed exactly, but {why}; choose another objective")
+        return EXACTLY
+    if why is not None:
         return SIMULATED
     if task.objective.mean:
-        quick = costs.exact_seconds(prior, horizon) <= _EXACT_SECONDS
+        quick = costs.exact_seconds(prior, horizon, feedback=feedback) <= _EXACT_SECONDS
         return EXACTLY if quick else SIMULATED
-    seconds = costs.exact_seconds(prior, horizon, _FIRST_PROBLEMS)
+    seconds = costs.exact_seconds(prior, horizon, _FIRST_PROBLEMS, feedback=feedback)
     return ON_PROBLEMS if prior.arms == 2 and seconds <= 2 * _EXACT_SECONDS else SIMULATED
 
 
@@ -80,24 +62,19 @@ class Judge:
 
     method: EXACTLY (the mean over the prior), ON_PROBLEMS (exact on each of the problems drawn, or
         on all of a table) or SIMULATED
-    training: the problems of the paper's protocol, drawn once; else they are fresh
+    training: the number of problems of the paper's protocol, drawn once, and of the runs of each;
+        None draws fresh problems for each generation
     """
 
     def __init__(
-        self, task: Task, method: str, *, seed: int, training: Training | None = None
+        self, task: Task, method: str, *, seed: int, training: tuple[int, int] | None = None
     ) -> None:
         prior, objective = task.prior, task.objective
-        self.task = task
-        self.objective = objective
-        self.method = method
+        self.task, self.objective, self.method, self.seed = task, objective, method, seed
         all_known = method == ON_PROBLEMS and isinstance(prior, Table)
         self.fixed = training is not None or all_known
-        self.seed = seed
-        self.runs = 1
-        self.problems = 0
-        if training is not None:
-            self.problems, self.runs = training.problems, training.runs
-        elif method == SIMULATED:
+        self.problems, self.runs = training or (0, 1)
+        if training is None and method == SIMULATED:
             self.runs = 1 if objective.mean else _RUNS
             self.problems = max(2, (task.episodes or _FIRST_EPISODES) // self.runs)
         elif method == ON_PROBLEMS:
@@ -108,7 +85,8 @@ class Judge:
             self.reference = task.reference.plan(prior, task.horizon)
             size = self.reference.size
         # The same for all generations, so that a worker makes its tools once.
-        self.engine = Engine(prior, task.horizon, task.workers.able_to_send(size))
+        workers = task.workers.able_to_send(size)
+        self.engine = Engine(prior, task.horizon, workers, feedback=task.feedback)
         self.sampling = Sampling(
             runs=self.runs,
             simple=objective.simple,
@@ -120,44 +98,54 @@ class Judge:
         """Whether values change with the problems that are drawn."""
         return self.method != EXACTLY and not self.fixed
 
-    def judge(self, candidates: Sequence[Policy | None], generation: int) -> Judgement:
-        """The values of candidates; None stands for one that cannot be played."""
+    def judge(self, candidates: Sequence[Policy | None], generation: int) -> tuple[Array, float]:
+        """The values of candidates, infinite where one cannot be played, and their noise.
+
+        None stands for a candidate that does not exist. The noise is the standard error of the
+        difference between two candidates, 0 if values are exact.
+        """
         plans: list[Plan] = []
         places = []
         for place, candidate in enumerate(candidates):
             if candidate is None:
                 continue
-            try:
+            with suppress(InputError):
                 plan = candidate.plan(self.task.prior, self.task.horizon)
                 plan.exceptions(self.task.horizon)  # a rate that is no probability is refused here
                 plans.append(plan)
                 places.append(place)
-            except InputError:
-                continue
         values = np.full(len(candidates), np.inf)
-        noise = 0.0
-        if plans and self.method == EXACTLY:
+        if not plans:
+            return values, 0.0
+        if self.method == EXACTLY:
             regret = self.engine.exact_regret(plans, simple=self.objective.simple)
             values[places] = regret.mean(axis=1)
-        elif plans:
-            seed = self._seed(0 if self.fixed else generation)
-            if self.method == SIMULATED and self.objective.mean:
-                known, parts = self._means(plans, seed)
-            else:
-                known, parts = self._by_problem(plans, seed)
-            values[places] = known
-            if self.noisy:
-                noise = _noise(known, parts)
-        return Judgement(
-            values, noise, self.problems, self.runs, float(len(candidates)) * self._work()
-        )
+            if self.objective.power is not None:
+                values[places] += self._penalties(plans, self.objective.power)
+            return values, 0.0
+        seed = self._seed(0 if self.fixed else generation)
+        simulated_mean = self.method == SIMULATED and self.objective.mean
+        known, parts = (self._means if simulated_mean else self._by_problem)(plans, seed)
+        values[places] = known
+        return values, _noise(known, parts) if self.noisy else 0.0
 
-    def _work(self) -> float:
-        """Plays times arms of one candidate, or what exact evaluation takes in that time."""
+    def _penalties(self, plans: Sequence[Plan], wanted: Power) -> Array:
+        """What policies lose whose power is too little."""
+        horizon, feedback = self.task.horizon, self.task.feedback
+        found = power_of(
+            plans, wanted.rates, horizon=horizon, test=wanted.test, level=wanted.level,
+            feedback=feedback, threads=self.task.workers.threads,
+        )  # fmt: skip
+        return wanted.penalty * horizon * np.maximum(wanted.least - found, 0.0)
+
+    def work(self, candidates: int) -> float:
+        """Plays times arms that a generation takes, or what exact evaluation takes in that time."""
         prior, horizon = self.task.prior, self.task.horizon
         if self.method == SIMULATED:
-            return float(self.problems * self.runs * horizon * prior.arms)
-        return costs.SIMPLE_PLAYS * costs.exact_seconds(prior, horizon, self.problems)
+            return float(candidates * self.problems * self.runs * horizon * prior.arms)
+        feedback = self.task.feedback
+        each = costs.exact_seconds(prior, horizon, self.problems, feedback=feedback)
+        return candidates * costs.SIMPLE_PLAYS * each
 
     def _seed(self, generation: int) -> int:
         """A stream of its own for each generation, and none that a report will use."""
@@ -181,9 +169,7 @@ class Judge:
 
     def _by_problem(self, plans: Sequence[Plan], seed: int) -> tuple[Array, Array]:
         """The values of policies on all problems and on each part of them, [part, policy]."""
-        every = list(plans)
-        if self.reference is not None:
-            every.append(self.reference)
+        every = [*plans] if self.reference is None else [*plans, self.reference]
         if self.method == ON_PROBLEMS:
             drawn = None if isinstance(self.task.prior, Table) else (seed, self.problems)
             regret = self.engine.exact_regret(every, simple=self.objective.simple, drawn=drawn)
@@ -191,32 +177,27 @@ class Judge:
             regret = self.engine.simulated_regret(
                 every, [0, self.problems], seed=seed, sampling=self.sampling
             )
-        reference = None
-        if self.reference is not None:
-            regret, reference = regret[:-1], regret[-1]
-        parts = np.array(
-            [
-                self.objective.value(
-                    regret[:, low:high], None if reference is None else reference[low:high]
-                )
-                for low, high in pairwise(self._cuts())
-            ]
-        )
-        # Who cannot be played loses, which is a number, too.
-        parts[:, ~np.isfinite(regret).all(axis=1)] = np.inf
-        return self.objective.value(regret, reference), parts
+        # One column per problem, also of the reference, if there is one.
+        regret, other = regret[: len(plans)], regret[len(plans) :]
 
-    def adapt(self, judgement: Judgement) -> None:
+        def value(some: slice) -> Array:
+            return self.objective.value(regret[:, some], other[0, some] if len(other) else None)
+
+        parts = np.array([value(slice(low, high)) for low, high in pairwise(self._cuts())])
+        # A policy that cannot be played would lose against any reference, which is a finite value.
+        parts[:, ~np.isfinite(regret).all(axis=1)] = np.inf
+        return value(slice(None)), parts
+
+    def adapt(self, values: Array, noise: float) -> None:
         """Draw more problems from now on if noise hides the differences that matter."""
         if not self.noisy:
             return
-        finite = np.sort(judgement.values[np.isfinite(judgement.values)])
+        finite = np.sort(values[np.isfinite(values)])
         better = finite[: max(2, len(finite) // 2)]
         signal = float(np.sqrt(2.0) * better.std()) if len(better) > 1 else 0.0
         most = _MOST_EPISODES // self.runs if self.method == SIMULATED else _MOST_PROBLEMS
-        self.problems = judgement.problems
-        if judgement.noise > _NOISE_SHARE * signal:
-            self.problems = min(int(judgement.problems * _GROWTH), max(most, judgement.problems))
+        if noise > _NOISE_SHARE * signal:
+            self.problems = min(int(self.problems * _GROWTH), max(most, self.problems))
 
 
 def _noise(values: Array, parts: Array) -> float:

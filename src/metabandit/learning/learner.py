@@ -11,9 +11,11 @@ from typing import Any
 
 from ..data import write_data
 from ..engine import Comparison, Evaluation, exact, simulated
+from ..engine.costs import check_simulation
 from ..engine.floor import floor_of_search
 from ..engine.task import read_task, silent, versions
 from ..errors import InputError, nearest
+from ..feedback import Feedback
 from ..policies import Policy, Start
 from ..policies.file import (
     Origin,
@@ -25,17 +27,22 @@ from ..policies.file import (
     rewards_of,
 )
 from ..policies.power import feature, powers, weight_names
-from ..priors import Prior
+from ..priors import Prior, Table
 from ..settings import check_keys, check_whole, read_number, read_settings
-from .judges import SIMULATED, Training
-from .measure import Measurement, measure
+from ..trials.testing import read_test
+from .judges import SIMULATED, judging_method
+from .measure import Measurement, asked, measure
 from .optimizers.base import read_optimizer
-from .search import Generation, LearningSettings, Search
+from .search import Generation, Search
 from .spaces import make_space
 from .trace import Trace, trace_path
 
 PROTOCOLS = ("default", "paper")
+# The paper's protocol: generations, problems drawn once, and runs of each.
 _PAPER_GENERATIONS = 100
+_TRAINING = {"problems": 100, "runs": 100}
+# Candidates of a typical generation.
+_POPULATION = 8
 # What `to_dict` tells of each generation.
 _TRACED = ("generation", "space", "horizon", "best", "median", "noise", "problems", "seconds")
 
@@ -117,12 +124,15 @@ def learn(
     objective: str = "regret",
     reference: str | Policy | None = None,
     start: str | Start | None = None,
+    feedback: Feedback | Mapping[str, Any] | None = None,
     v1: str | None = None,
+    v4: str | None = None,
     initial: str | Path | Mapping[str, float] | None = None,
     optimizer: str | None = None,
     protocol: str = "default",
     seed: int = 0,
     effort: float = 1.0,
+    floor_effort: float | None = None,
     generations: int | None = None,
     episodes: int | None = None,
     time_limit: float | None = None,
@@ -148,15 +158,20 @@ def learn(
     horizon : int
         Plays per episode.
     objective : str
-        `regret` (its mean over problems), `wins` (against `reference`), `quantile:q=0.9`, `worst` or
-        `simple`.
+        `regret` (its mean over problems), `wins` (against `reference`), `quantile:q=0.9`, `worst`,
+        `simple`, or `power:p1=0.3,p2=0.5,least=0.8`: regret with the power of a trial (docs/trials.md).
     reference : str or Policy, optional
         The policy that the objective `wins` compares with.
     start : str or Start, optional
         How candidates begin (see `policy`); by default with the prior's pseudo-observations if it has
         any, else by playing each arm once; `prior-counts:learn` learns the pseudo-observations.
+    feedback : Feedback, optional
+        When rewards become known; immediately by default. The policy is judged, chosen and reported
+        under it.
     v1 : {"h", "t"}, optional
         What Power-P reads first: plays left (default) or plays made.
+    v4 : {"s", "w"}, optional
+        What Power-P reads last: the deviation (default), or the share of plays that wait for a reward.
     initial : mapping, str or path, optional
         Values to begin with, or a policy file that has them.
     optimizer : str, optional
@@ -170,6 +185,9 @@ def learn(
         One seed, one result, whatever the number of threads.
     effort : float
         2 lets the search take twice as long, 0.5 half as long.
+    floor_effort : float, optional
+        How much is computed for the floor where it is a lower bound (see `lower_bound`); by default as
+        the effort, up to 1.
     generations : int, optional
         How many there are, instead of what the effort allows.
     episodes : int, optional
@@ -209,64 +227,61 @@ def learn(
     True
     """
     began = time.monotonic()
+    if isinstance(prior, Table):
+        prior = prior.split()
     task = read_task(
         prior, horizon, objective=objective, reference=reference, seed=seed, effort=effort,
-        episodes=episodes, time_limit=time_limit, threads=threads, executor=executor,
+        floor_effort=floor_effort, episodes=episodes, time_limit=time_limit, threads=threads, executor=executor,
+        feedback=feedback,
     )  # fmt: skip
-    training = _training(protocol)
+    training = _read_protocol(protocol)
     paper = training is not None
-    made = make_space(space, prior, start=start, v1=v1, paper=paper, initial=_initial(initial))
+    made = make_space(
+        space, prior, start=start, v1=v1, v4=v4, paper=paper, initial=_initial(initial)
+    )
     optimizer = optimizer or ("eda" if paper else "cma")
     read_optimizer(optimizer)
     if generations is not None:
-        generations = check_whole(generations, "the number of generations", 1)
+        generations = check_whole(generations, "the number of generations", 1, most=10**9)
     elif paper:
         generations = max(1, round(_PAPER_GENERATIONS * task.effort))
     if episodes is not None:
         check_whole(episodes, "the number of episodes", 2)
     # A candidate shows whether prior and horizon can be played at all.
     made.policy(made.center).check(prior, task.horizon)
+    if task.objective.power is not None:
+        judging_method(made.policy(made.center), task)
+        read_test(task.objective.power.test, prior.arms)
     target = read_target(out, trace_path, resume=resume, force=force)
     announce = announce or silent
     if measured:
-        floor = floor_of_search(prior, task.horizon, task.workers, announce)
+        floor = floor_of_search(
+            prior, task.horizon, task.workers, announce,
+            feedback=task.feedback, effort=task.bound_effort,
+        )  # fmt: skip
         task = replace(task, floor=floor)
-    settings = LearningSettings(task, made, optimizer, training, generations)
-    return _run(settings, target, began, progress, announce, resume=resume, measured=measured)
-
-
-def _run(
-    settings: LearningSettings,
-    target: Path | None,
-    began: float,
-    progress: Callable[[Generation], None] | None,
-    announce: Callable[[str], None],
-    *,
-    resume: bool,
-    measured: bool,
-) -> Learned:
-    """Search, generation by generation, and finish with the best."""
-    path = None if target is None else trace_path(target)
-    trace = Trace(_identity(settings), path, resume=resume)
+    settings = {
+        "space": made.name,
+        "parameters": list(made.free),
+        "initial": list(made.initial),
+        "v1": made.v1 or None,
+        "v4": made.v4 or None,
+        "start": made.start_text,
+        **asked(task),
+        "feedback": str(task.feedback),
+        "optimizer": optimizer,
+        "protocol": _write_protocol(training),
+        "effort": task.effort,
+        "generations": generations,
+        "episodes": task.episodes,
+        "versions": versions(),
+    }
+    trace = Trace(settings, None if target is None else trace_path(target), resume=resume)
     try:
-        search = Search(settings, trace)
-        for method in sorted({stage.judge.method for stage in search.stages}):
-            if method == SIMULATED:
-                simulated.announce_compilation(announce)
-            else:
-                exact.announce_compilation(settings.task.prior.arms, announce)
-        try:
-            for generation in search.run():
-                if progress is not None:
-                    progress(generation)
-            stopped = search.stopped
-        except KeyboardInterrupt:
-            if not search.generation or not measured:
-                raise
-            stopped = "interrupted"
-            announce(
-                "stopped: measuring the best so far (Ctrl-C again to write it without figures)"
-            )
+        search = Search(
+            task, made, optimizer=optimizer, training=training, generations=generations, trace=trace
+        )
+        stopped = _run(search, progress, announce, measured=measured)
         learned = _finish(search, stopped, announce, measured=measured)
         if target is not None:
             learned.file.write(target)
@@ -275,51 +290,63 @@ def _run(
         trace.close()
 
 
-def _training(protocol: str) -> Training | None:
-    """The problems of the paper's protocol; None for ours."""
+def _run(
+    search: Search,
+    progress: Callable[[Generation], None] | None,
+    announce: Callable[[str], None],
+    *,
+    measured: bool,
+) -> str:
+    """Search, generation by generation; says why it ended."""
+    last = search.stages[-1].judge
+    if last.method == SIMULATED:
+        check_simulation(
+            search.task.prior, last.task.horizon, policies=_POPULATION, problems=last.problems,
+            runs=last.runs, threads=search.task.workers.threads,
+            announce=lambda text: announce(f"of a generation with {_POPULATION} candidates: {text}"),
+        )  # fmt: skip
+    for method in sorted({stage.judge.method for stage in search.stages}):
+        if method == SIMULATED:
+            prior, horizon = search.task.prior, search.task.horizon
+            simulated.announce_compilation(announce, prior, horizon, [prior.counts()])
+        else:
+            exact.announce_compilation(search.task.prior.arms, announce, search.task.feedback)
+    try:
+        for generation in search.run():
+            if progress is not None:
+                progress(generation)
+    except KeyboardInterrupt:
+        if not search.generation or not measured:
+            raise
+        announce("stopped: measuring the best so far (Ctrl-C again to write it without figures)")
+        return "interrupted"
+    return search.stopped
+
+
+def _read_protocol(protocol: str) -> tuple[int, int] | None:
+    """The problems and runs of the paper's protocol; None for ours."""
     name, settings = read_settings(protocol, "protocol")
     if name not in PROTOCOLS:
         raise InputError(f"unknown protocol {name!r}; {nearest(name, PROTOCOLS)}")
-    known = [field.name for field in fields(Training)] if name == "paper" else []
-    check_keys(settings, known, f"the protocol {name}")
+    check_keys(settings, _TRAINING if name == "paper" else (), f"the protocol {name}")
     if name != "paper":
         return None
-    numbers = {key: read_number(value, f"{key} of the protocol") for key, value in settings.items()}
-    for key, number in numbers.items():
+    numbers = {**_TRAINING}
+    for key, value in settings.items():
+        number = read_number(value, f"{key} of the protocol")
         if number < 1 or number != int(number):
             raise InputError(f"{key} of the protocol must be a whole number from 1, not {number:g}")
-    return Training(**{key: int(number) for key, number in numbers.items()})
+        numbers[key] = int(number)
+    return numbers["problems"], numbers["runs"]
 
 
-def _identity(settings: LearningSettings) -> dict[str, Any]:
-    """What a run must have in common with the one that it resumes."""
-    task, space = settings.task, settings.space
-    return {
-        "space": space.name,
-        "parameters": list(space.free),
-        "initial": list(space.initial),
-        "v1": space.v1 or None,
-        "start": space.start_text,
-        "prior": str(task.prior),
-        "arms": task.prior.arms,
-        "horizon": task.horizon,
-        "objective": task.objective.name,
-        "reference": None if task.reference is None else task.reference.name,
-        "optimizer": settings.optimizer,
-        "protocol": _protocol(settings.training),
-        "seed": task.seed,
-        "effort": task.effort,
-        "generations": settings.generations,
-        "episodes": task.episodes,
-        "versions": versions(),
-    }
-
-
-def _protocol(training: Training | None) -> str:
+def _write_protocol(training: tuple[int, int] | None) -> str:
     """The protocol as `learn` takes it."""
-    if training is None or training == Training():
-        return "default" if training is None else "paper"
-    return f"paper:problems={training.problems},runs={training.runs}"
+    if training is None:
+        return "default"
+    if training == tuple(_TRAINING.values()):
+        return "paper"
+    return f"paper:problems={training[0]},runs={training[1]}"
 
 
 def _finish(
@@ -340,27 +367,24 @@ def _finish(
         stopped = "interrupted"
     content = space.describe(coordinates)
     values = space.parameters(coordinates)
-    # Whoever stops a run twice does not wait for the floor.
+    # A person who stops a run twice does not want to wait for the floor.
     known = task.floor
     least = None if known is None else known.now() if found is None else known.wait()
     floor = None if least is None else least.regret
-    settings = search.trace.settings | {"generations": search.generation}
-    names = [field.name for field in fields(Origin)]
-    file = PolicyFile(
-        policy=content,
-        learned=Origin(
-            **{key: settings[key] for key in names if key in settings},
-            **rewards_of(task.prior),
-            stopped=stopped,
-            evaluations=search.evaluations,
-            regret=None if found is None else found.measured(),
-            floor=floor,
-        ),
+    settings = search.trace.settings | asked(task) | {"generations": search.generation}
+    names = {field.name for field in fields(Origin)}
+    origin = Origin(
+        **{key: value for key, value in settings.items() if key in names},
+        **rewards_of(task.prior),
+        stopped=stopped,
+        evaluations=search.evaluations,
+        regret=None if found is None else found.measured(),
+        floor=floor,
     )
     return Learned(
         policy=content.policy(space.label(coordinates)),
         parameters={name: values[name] for name in space.free},
-        file=file,
+        file=PolicyFile(policy=content, learned=origin),
         comparison=None if found is None else found.comparison,
         evaluation=None if found is None else found.evaluation,
         objective=None if found is None else found.objective,

@@ -9,10 +9,12 @@ from functools import partial
 from typing import Any
 
 from ..engine import Comparison, Evaluation, costs, default_checkpoints, evaluate, exact
+from ..engine.simulated import feedback_obstacle
 from ..engine.task import Task, stream
 from ..errors import InputError
 from ..policies import Policy, policy
 from ..policies.file import Measured
+from ..priors import Table
 from ..workers import Job, Pending
 from .judges import Judge, judging_method
 
@@ -52,6 +54,19 @@ class Measurement:
         )
 
 
+def asked(task: Task) -> dict[str, Any]:
+    """What was asked, as policy files and the files of unfinished runs name it."""
+    return {
+        "prior": str(task.prior),
+        "arms": task.prior.arms,
+        "horizon": task.horizon,
+        "objective": task.objective.name,
+        "reference": None if task.reference is None else task.reference.name,
+        "feedback": task.feedback,
+        "seed": task.seed,
+    }
+
+
 def _rivals(task: Task, more: Sequence[str]) -> list[Policy]:
     """The policies to compare with: classics that can play the prior, others, and the reference."""
     names = list(dict.fromkeys([*_CLASSICS, *more]))
@@ -62,7 +77,8 @@ def _rivals(task: Task, more: Sequence[str]) -> list[Policy]:
     for item in made:
         with suppress(InputError):
             item.check(task.prior, task.horizon)
-            rivals.append(item)
+            if feedback_obstacle(item.plan(task.prior, task.horizon), task.feedback) is None:
+                rivals.append(item)
     return rivals
 
 
@@ -70,16 +86,23 @@ def measure(
     task: Task, chosen: Policy, announce: Callable[[str], None], *, beside: Sequence[str] = ()
 ) -> Measurement:
     """Evaluate what learning chose, beside classics; exactly where that is possible."""
+    if isinstance(task.prior, Table) and task.prior.held_out is not None:
+        rest = task.prior.held_out
+        announce(
+            f"learned on {len(task.prior.means)} problems of the table, measured on the other {len(rest.means)}"
+        )
+        task = replace(task, prior=rest)
     comparison, evaluation = _evaluate(task, [chosen, *_rivals(task, beside)], announce)
+    comparison = replace(comparison, floor=None if task.floor is None else task.floor.wait())
     return Measurement(comparison, evaluation, _objective_value(task, chosen, evaluation))
 
 
 def _exact_seconds(task: Task, policies: Sequence[Policy]) -> float:
     """What exact evaluation takes per policy; infinite if there is none."""
     plans = [item.plan(task.prior, task.horizon) for item in policies]
-    if exact.obstacle(task.prior, plans, task.horizon) is not None:
+    if exact.obstacle(task.prior, plans, task.horizon, task.feedback) is not None:
         return float("inf")
-    return costs.exact_seconds(task.prior, task.horizon)
+    return costs.exact_seconds(task.prior, task.horizon, feedback=task.feedback)
 
 
 def _evaluate(
@@ -92,22 +115,19 @@ def _evaluate(
         "threads": workers.threads,
         "executor": workers.executor,
         "announce": announce,
+        "feedback": task.feedback,
         "floor": False,
     }
-
-    def with_floor(comparison: Comparison) -> Comparison:
-        return replace(comparison, floor=None if task.floor is None else task.floor.wait())
-
     if _exact_seconds(task, everyone) <= _QUICK:
         comparison = evaluate(everyone, prior, horizon, method="exact", **options)
-        return with_floor(comparison), comparison[0]
+        return comparison, comparison[0]
     episodes = int(min(_MOST_EPISODES, max(20_000, _REPORT_WORK / (horizon * prior.arms))))
     first = everyone[:1]
     seconds = _exact_seconds(task, first)
     pending: Pending | None = None
     if seconds <= _PATIENCE and workers.executor is not None:
         # A worker begins with what takes longest.
-        tool = partial(exact.Exact, prior, horizon)
+        tool = partial(exact.Exact, prior, horizon, feedback=task.feedback)
         arguments = (first[0].plan(prior, horizon), default_checkpoints(horizon))
         pending = workers.submit(tool, "alone", Job(arguments, seconds))
     announce(f"measuring the result beside classics on {episodes:,} fresh problems ...")
@@ -119,7 +139,6 @@ def _evaluate(
         if pending is not None:
             pending.cancel()
         raise
-    comparison = with_floor(comparison)
     if seconds <= _PATIENCE:
         announce("computing its exact regret ...")
         with suppress(InputError):  # more memory than there is
@@ -131,7 +150,7 @@ def _evaluate(
 
 
 def _objective_value(task: Task, chosen: Policy, evaluation: Evaluation) -> float:
-    if task.objective.mean:
+    if task.objective.mean and task.objective.power is None:
         simple = task.objective.simple
         return evaluation.simple_regret if simple else evaluation.mean_regret
     # On as many problems as a judge begins with by itself, whatever learning was told.
@@ -139,4 +158,4 @@ def _objective_value(task: Task, chosen: Policy, evaluation: Evaluation) -> floa
     judge = Judge(task, judging_method(chosen, task), seed=stream(task.seed, 4))
     if not judge.fixed:
         judge.problems = _REPORT_PROBLEMS
-    return float(judge.judge([chosen], 0).values[0])
+    return float(judge.judge([chosen], 0)[0][0])

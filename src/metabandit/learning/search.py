@@ -20,7 +20,7 @@ from ..engine.threads import one_blas_thread
 from ..errors import InputError
 from ..policies import Policy
 from ..priors.families import Array
-from .judges import EXACTLY, SIMULATED, Judge, Judgement, Training, judging_method
+from .judges import EXACTLY, SIMULATED, Judge, judging_method
 from .optimizers.base import make_optimizer
 from .spaces import Space
 from .trace import Trace, digest, read_values, write_values
@@ -35,21 +35,6 @@ _PREPARATION = 0.25
 _LONG = 400
 _REACHED = 1e-7
 _FINALISTS = 6
-
-
-@dataclass(frozen=True)
-class LearningSettings:
-    """What is searched for a task: the space, by which optimiser, and for how many generations.
-
-    training: the problems of the paper's protocol, None for ours
-    generations: how many there are, instead of what the effort allows
-    """
-
-    task: Task
-    space: Space
-    optimizer: str
-    training: Training | None
-    generations: int | None
 
 
 @dataclass(frozen=True)
@@ -72,7 +57,6 @@ class Stage:
     """One space at one horizon; all but the last only prepare the next."""
 
     space: Space
-    horizon: int
     judge: Judge
     last: bool
     center: Array
@@ -93,10 +77,10 @@ class Stage:
         except InputError:
             return None
 
-    def learn_from(self, candidates: Array, judgement: Judgement, center: Array) -> None:
+    def learn_from(self, candidates: Array, values: Array, center: Array) -> None:
         """Keep what may be the result of this stage."""
-        position = int(np.argmin(judgement.values))
-        value = float(judgement.values[position])
+        position = int(np.argmin(values))
+        value = float(values[position])
         if math.isfinite(value) and (self.best is None or value < self.best[0]):
             self.best = (value, candidates[position].copy())
         self.centers.append(center.copy())
@@ -111,37 +95,48 @@ class Stage:
 
 
 class Search:
-    """A search in progress. `run` yields after each generation; `pick` gives the result."""
+    """A search in progress. `run` yields after each generation; `pick` gives the result.
 
-    def __init__(self, settings: LearningSettings, trace: Trace) -> None:
-        self.settings = settings
-        self.task = settings.task
+    training: the problems and runs of the paper's protocol, None for ours
+    generations: how many there are, instead of what the effort allows
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        space: Space,
+        *,
+        optimizer: str,
+        training: tuple[int, int] | None,
+        generations: int | None,
+        trace: Trace,
+    ) -> None:
+        self.task = task
+        self.optimizer = optimizer
+        self.training = training
+        self.generations = generations
         self.trace = trace
         self.generation = 0
         self.evaluations = 0
         self.stopped = ""
-        self.stages = list(self._stages())
+        self.stages = list(self._stages(space))
 
-    def _stages(self) -> Iterator[Stage]:
-        training, space = self.settings.training, self.settings.space
-        horizons = [self.task.horizon]
-        while training is None and horizons[0] >= _LONG:
+    def _stages(self, space: Space) -> Iterator[Stage]:
+        horizons, spaces = [self.task.horizon], [space]
+        while self.training is None and horizons[0] >= _LONG:
             horizons.insert(0, horizons[0] // 10)
-        spaces = [space]
-        while training is None and (smaller := spaces[0].smaller()) is not None:
+        while self.training is None and (smaller := spaces[0].smaller()) is not None:
             spaces.insert(0, smaller)
         steps = [(spaces[0], horizon) for horizon in horizons]
         steps += [(bigger, self.task.horizon) for bigger in spaces[1:]]
         for number, (which, horizon) in enumerate(steps):
-            judge = self._judge(which, horizon, number)
-            yield Stage(which, horizon, judge, number == len(steps) - 1, which.center)
-
-    def _judge(self, space: Space, horizon: int, number: int) -> Judge:
-        task, training = replace(self.task, horizon=horizon), self.settings.training
-        method = SIMULATED
-        if training is None:
-            method = judging_method(space.policy(space.center), task)
-        return Judge(task, method, seed=stream(task.seed, 1, number), training=training)
+            shorter = self.task.feedback.scaled(horizon / self.task.horizon)
+            task, method = replace(self.task, horizon=horizon, feedback=shorter), SIMULATED
+            if self.training is None:
+                method = judging_method(which.policy(which.center), task)
+            seed = stream(task.seed, 1, number)
+            judge = Judge(task, method, seed=seed, training=self.training)
+            yield Stage(which, judge, number == len(steps) - 1, which.center)
 
     def run(self) -> Iterator[Generation]:
         """All stages, one generation after the other."""
@@ -156,9 +151,9 @@ class Search:
                 return
 
     def _run_stage(self, stage: Stage, number: int) -> Iterator[Generation]:
-        judge, settings = stage.judge, self.settings
+        judge = stage.judge
         optimizer = make_optimizer(
-            settings.optimizer,
+            self.optimizer,
             stage.center,
             stage.deviation,
             seed=stream(self.task.seed, 2, number),
@@ -171,49 +166,38 @@ class Search:
             with one_blas_thread:
                 candidates = optimizer.ask()
             record = self.trace.recall(self.generation, candidates)
-            judgement = self._judged(stage, candidates, done, record)
-            if not done and not np.isfinite(judgement.values).any():
+            if record is None:
+                values, noise = judge.judge([stage.candidate(item) for item in candidates], done)
+            else:
+                values, noise = read_values(record["values"]), record["noise"]
+            if not done and not np.isfinite(values).any():
                 self._refuse(stage, candidates)
             with one_blas_thread:
-                optimizer.tell(candidates, judgement.values)
-            judge.adapt(judgement)
-            stage.learn_from(candidates, judgement, optimizer.center)
-            done += 1
-            judged += len(candidates)
-            work += judgement.work
+                optimizer.tell(candidates, values)
+            stage.learn_from(candidates, values, optimizer.center)
             if record is None:
-                record = self._record(stage, number, candidates, judgement)
+                record = self._record(stage, number, candidates, values, noise)
                 record["seconds"] = round(time.monotonic() - begun, 6)
                 self.trace.add(record)
+            judge.adapt(values, noise)
+            done += 1
+            judged += len(candidates)
+            work += record["work"]
             self.generation += 1
             self.evaluations += len(candidates)
             share = self._share(stage, done, judged, work)
             self.stopped = self._why_to_stop(stage, share)
-            yield self._report(stage, number, judgement, record, share)
-
-    def _judged(
-        self, stage: Stage, candidates: Array, done: int, record: dict[str, Any] | None
-    ) -> Judgement:
-        """What the candidates of a generation are worth; as it is on record, if it is."""
-        if record is None:
-            return stage.judge.judge([stage.candidate(item) for item in candidates], done)
-        return Judgement(
-            read_values(record["values"]),
-            record["noise"],
-            record["problems"],
-            record["runs"],
-            record["work"],
-        )
+            yield self._report(stage, number, values, record, share)
 
     def _share(self, stage: Stage, done: int, judged: int, work: float) -> float:
         """How much of what a stage may take is spent, from 0 to 1."""
-        generations, effort = self.settings.generations, self.task.effort * stage.share
-        if generations is not None:
-            return min(done / generations, 1.0)
+        if self.generations is not None:
+            return min(done / self.generations, 1.0)
+        effort = self.task.effort * stage.share
         slowness = costs.slowness(stage.space.policy(stage.space.center))
         slowness *= costs.reward_slowness(self.task.prior)
         share = work * slowness / (_WORK * effort)
-        if not stage.judge.noisy and self.settings.training is None:
+        if not stage.judge.noisy and self.training is None:
             share = max(share, judged / (_EVALUATIONS * effort * len(stage.center)))
         return min(share, 1.0)
 
@@ -231,7 +215,7 @@ class Search:
     def _refuse(self, stage: Stage, candidates: Array) -> None:
         """Say why no candidate of the first generation can be played."""
         example = stage.space.policy(candidates[0])
-        evaluate([example], self.task.prior, stage.horizon, episodes=1000)
+        evaluate([example], self.task.prior, stage.judge.task.horizon, episodes=1000)
         raise InputError(
             f"no candidate of the space {stage.space.name} can be played: their indices are not "
             f"finite numbers everywhere; guard divisions and logarithms, or give other values to "
@@ -240,44 +224,40 @@ class Search:
 
     def _floor_reached(self, stage: Stage) -> bool:
         exact = stage.judge.method == EXACTLY and self.task.objective.name == "regret"
-        if not (stage.last and exact):
+        if not (stage.last and exact) or self.task.floor is None or stage.best is None:
             return False
-        floor = None if self.task.floor is None else self.task.floor.wait()
-        if floor is None or stage.best is None:
-            return False
-        return stage.best[0] <= floor.regret * (1.0 + _REACHED)
+        floor = self.task.floor.wait()
+        return floor is not None and stage.best[0] <= floor.regret * (1.0 + _REACHED)
 
     def _record(
-        self, stage: Stage, number: int, candidates: Array, judgement: Judgement
+        self, stage: Stage, number: int, candidates: Array, values: Array, noise: float
     ) -> dict[str, Any]:
-        values = judgement.values[np.isfinite(judgement.values)]
+        finite = values[np.isfinite(values)]
+        half = finite.size > len(values) / 2
         return {
             "generation": self.generation,
             "stage": number,
             "space": stage.space.name,
-            "horizon": stage.horizon,
-            "values": write_values(judgement.values),
-            "best": float(values.min()) if values.size else None,
-            "median": float(np.median(judgement.values))
-            if values.size > len(candidates) / 2
-            else None,
-            "noise": judgement.noise,
-            "problems": judgement.problems,
-            "runs": judgement.runs,
-            "work": judgement.work,
+            "horizon": stage.judge.task.horizon,
+            "values": write_values(values),
+            "best": float(finite.min()) if finite.size else None,
+            "median": float(np.median(values)) if half else None,
+            "noise": noise,
+            "problems": stage.judge.problems,
+            "runs": stage.judge.runs,
+            "work": stage.judge.work(len(candidates)),
             "spread": float(candidates.std(axis=0).mean()),
-            "best_candidate": candidates[int(np.argmin(judgement.values))].tolist(),
+            "best_candidate": candidates[int(np.argmin(values))].tolist(),
             "center": stage.centers[-1].tolist(),
             "candidates": digest(candidates),
         }
 
     def _report(
-        self, stage: Stage, number: int, judgement: Judgement, record: dict[str, Any], share: float
+        self, stage: Stage, number: int, values: Array, record: dict[str, Any], share: float
     ) -> Generation:
         if stage.judge.noisy:
             # The best of noisy values is lucky; the better half on average is not.
-            better = np.sort(judgement.values)[: max(1, len(judgement.values) // 2)]
-            best = float(better.mean())
+            best = float(np.sort(values)[: max(1, len(values) // 2)].mean())
         else:
             best = math.inf if stage.best is None else stage.best[0]
         shares = [item.share for item in self.stages]
@@ -287,15 +267,12 @@ class Search:
         if floor is not None and stage.last and self.task.objective.name == "regret":
             above = best / floor.regret - 1.0
         return Generation(
-            self.generation,
-            best,
-            judgement.noise,
-            stage.space.name,
-            stage.horizon,
-            judgement.problems,
-            done / sum(shares),
-            above,
-            record,
+            number=self.generation,
+            best=best,
+            share=done / sum(shares),
+            above_floor=above,
+            record=record,
+            **{key: record[key] for key in ("noise", "space", "horizon", "problems")},
         )
 
     @property
@@ -311,12 +288,14 @@ class Search:
     def pick(self) -> tuple[Space, Array]:
         """The result; with noise it is the best of a few on fresh problems."""
         stage = self._reached
-        if not stage.judge.noisy:
+        judge = stage.judge
+        if not judge.noisy:
             return self.result()
         recent = stage.centers[-max(1, len(stage.centers) // 3) :]
         finalists = [stage.centers[-1], np.mean(recent, axis=0), *stage.leaders[-_FINALISTS:]]
-        judge = stage.judge
+        # What learning began with is a candidate to the end.
+        finalists.append(stage.space.center)
         judge.problems *= 2
         # Numbers that no generation had: fresh problems.
-        found = judge.judge([stage.candidate(item) for item in finalists], 2**31)
-        return stage.space, stage.space.normalise(finalists[int(np.argmin(found.values))])
+        values, _ = judge.judge([stage.candidate(item) for item in finalists], 2**31)
+        return stage.space, stage.space.normalise(finalists[int(np.argmin(values))])

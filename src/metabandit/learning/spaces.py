@@ -15,18 +15,17 @@ from functools import cached_property
 import numpy as np
 
 from ..errors import InputError, nearest
-from ..language import VARIABLES, Name, Tree, bind, names, parse, text, variables
+from ..language import ARM_VARIABLES, VARIABLES, Name, Tree, bind, names, parse, text, variables
 from ..policies import CATALOGUE, Entry, IndexPolicy, Policy, Start
-from ..policies.file import Catalogued, Expression, Power, StartSpec
+from ..policies.file import Catalogued, Expression, Power
 from ..policies.power import (
-    check_first_value,
     matters,
     power_degree,
     power_tree,
     powers,
     weight_names,
 )
-from ..policies.start import PRIOR_COUNTS
+from ..policies.start import PRIOR_COUNTS, default_start
 from ..priors import Prior
 from ..priors.families import Array
 from ..settings import check_keys, read_number, read_settings, write_number
@@ -58,18 +57,14 @@ class Space:
     entry: Entry | None = None
     degree: int = 0
     v1: str = ""
+    v4: str = ""
     start: Start | None = None
     support: tuple[float, float] = (0.0, 1.0)
 
     @property
     def center(self) -> Array:
         """The coordinates that learning begins with."""
-        return np.array(
-            [
-                self._coordinate(name, value)
-                for name, value in zip(self.free, self.initial, strict=True)
-            ]
-        )
+        return np.array(list(map(self._coordinate, self.free, self.initial)))
 
     def _coordinate(self, name: str, value: float) -> float:
         if name not in self.logarithmic:
@@ -146,7 +141,7 @@ class Space:
         start = self._start(values)
         if self.degree:
             assert start is not None
-            return Power.of(self.degree, self.v1, values, start)
+            return Power.of(self.degree, self.v1, self.v4, values, start)
         if self.entry is not None:
             content = self.entry.make(values, start, self.name).content()
             if isinstance(content, Expression):
@@ -156,7 +151,7 @@ class Space:
             return content
         assert self.tree is not None
         assert start is not None
-        return Expression(expression=text(self.tree), parameters=values, start=StartSpec.of(start))
+        return Expression(expression=text(self.tree), parameters=values, start=start)
 
     def label(self, coordinates: Array) -> str:
         """What tables call the candidate: short, with rounded numbers."""
@@ -182,7 +177,8 @@ class Space:
         """Power-(P-1) for Power-P: worth learning first, because its policies are among these."""
         if self.degree < 2:
             return None
-        inner = _power(self.degree - 1, self.v1, every=False, name=f"power-{self.degree - 1}")
+        name = f"power-{self.degree - 1}"
+        inner = _power(self.degree - 1, self.v1, self.v4, every=False, name=name)
         at = dict(zip(self.free, self.initial, strict=True))
         values = {name: at[name] for name in self._start_names}
         return replace(inner._learning_start(values, self.support), start=self.start)
@@ -198,7 +194,7 @@ class Space:
         )
 
 
-def _power(degree: int, v1: str, *, every: bool, name: str) -> Space:
+def _power(degree: int, v1: str, v4: str, *, every: bool, name: str) -> Space:
     """Power-P; features that do not mention the arm are learned only if `every` one is wanted."""
     all_names = weight_names(degree)
     free = [
@@ -213,9 +209,10 @@ def _power(degree: int, v1: str, *, every: bool, name: str) -> Space:
         tuple(free),
         tuple(1.0 if name == greedy else 0.0 for name in free),
         {name: 0.0 for name in all_names if name not in free},
-        tree=power_tree(degree, v1),
+        tree=power_tree(degree, v1, v4),
         degree=degree,
         v1=v1,
+        v4=v4,
     )
 
 
@@ -259,7 +256,7 @@ def _expression(description: str) -> Space:
             f"the space {description} has no free parameter, so there is nothing to learn; names "
             f"other than {', '.join(VARIABLES)} are parameters, as a and b in 'r + a/(n + b)'"
         )
-    if not variables(tree) & {"r", "s", "n"}:
+    if not variables(tree) & ARM_VARIABLES:
         raise InputError(
             f"the space {description} mentions nothing of an arm (r, s or n), so its index is the "
             f"same for all arms"
@@ -285,10 +282,10 @@ def _learned_start(prior: Prior) -> dict[str, float]:
         plays, total, squares = counts[:, 0].tolist()
         mean = total / plays
         deviation = math.sqrt(max(squares / plays - mean**2, 1e-4))
-    share = (mean - low) / (high - low) if bounded else 0.5
-    values = {"start_plays": plays, "start_mean": math.log(share / (1.0 - share))}
-    if not bounded:
-        values["start_mean"] = mean
+    if bounded:
+        share = (mean - low) / (high - low)
+        mean = math.log(share / (1.0 - share))
+    values = {"start_plays": plays, "start_mean": mean}
     if not prior.family.binary:
         values["start_deviation"] = deviation
     return values
@@ -300,6 +297,7 @@ def make_space(
     *,
     start: str | Start | None = None,
     v1: str | None = None,
+    v4: str | None = None,
     paper: bool = False,
     initial: Mapping[str, float] | None = None,
 ) -> Space:
@@ -309,6 +307,7 @@ def make_space(
         `prior-counts:learn` to learn the pseudo-observations too; by default those of the prior if
         it has any, else each-once
     v1: what Power-P reads first: `h`, the plays left (default), or `t`, the plays made
+    v4: what Power-P reads last: `s`, the deviation (default), or `w`, the share of plays that wait
     paper: as the paper has it: each-once, v1 = t, all features
     initial: values of parameters to begin with
     """
@@ -317,11 +316,9 @@ def make_space(
     given = description.strip()
     degree = power_degree(given)
     if degree is not None:
-        space = _power(
-            degree, check_first_value(v1 or ("t" if paper else "h")), every=paper, name=given
-        )
-    elif v1 is not None:
-        raise InputError(f"v1 is for the spaces power-1, power-2, ...; {given} has none")
+        space = _power(degree, v1 or ("t" if paper else "h"), v4 or "s", every=paper, name=given)
+    elif v1 is not None or v4 is not None:
+        raise InputError(f"v1 and v4 are for the spaces power-1, power-2, ...; {given} has none")
     elif given.partition(":")[0].strip() in CATALOGUE:
         space = _catalogued(given)
     else:
@@ -332,9 +329,8 @@ def make_space(
     elif start == LEARNED_START:
         space = space._learning_start(_learned_start(prior), prior.family.support)
     else:
-        if start is None:
-            known = prior.counts() is not None and not paper
-            start = PRIOR_COUNTS if known else None
+        if start is None and not paper:
+            start = default_start(prior)
         space = replace(space, start=Start.read(start).resolve(prior))
     values = dict(zip(space.free, space.initial, strict=True))
     for name, value in (initial or {}).items():

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checkpoint import check_resumable, check_same
 from ..errors import InputError
 from ..journal import Journal
 from ..priors.families import Array
@@ -58,10 +59,8 @@ class Trace:
         self.journal: Journal | None = None
         if path is None:
             return
-        if resume and not path.exists():
-            raise InputError(
-                f"there is nothing to resume: {path} does not exist; begin without --resume"
-            )
+        if resume:
+            check_resumable(path)
         self.journal = Journal(path)
         if resume:
             self._load(path, self.journal)
@@ -82,12 +81,7 @@ class Trace:
             ) from None
         if version != VERSION:
             raise InputError(f"the trace {path} has version {version!r}, not {VERSION}")
-        for key, value in self.settings.items():
-            if saved.get(key) != value:
-                raise InputError(
-                    f"{path} is of another run: its {key} is {saved.get(key)!r}, not {value!r}; "
-                    f"give the same options to resume it, or start over with --force"
-                )
+        check_same(saved, self.settings, path, "run")
         self.records = values[1:]
         self.replayed = len(self.records)
 

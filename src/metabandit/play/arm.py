@@ -15,10 +15,10 @@ ArmName = str | int
 class Arm:
     """The rewards of an arm so far, pseudo-observations included.
 
-    plays, total: how many, and their sum; mean and deviation follow from them
+    plays, total: how many rewards, and their sum; mean and deviation follow from them
     spread: the sum of squared differences from the mean
     rewarded: plays that were rewarded, without pseudo-observations
-    open: selections that wait for a reward
+    open: selections that wait for a reward; waits: how many of them the policy counts as plays
     memory: what the rule keeps about the arm
     """
 
@@ -32,6 +32,7 @@ class Arm:
     memory: tuple[int, ...] = ()
     mean: float = 0.0
     deviation: float = 0.0
+    waits: int = 0
 
     @classmethod
     def begin(cls, name: ArmName, counts: Sequence[float]) -> Arm:
@@ -61,7 +62,31 @@ class Arm:
             self.spread = 0.0
         self.deviation = math.sqrt(self.spread / self.plays)
         if self.open:
-            self.open -= 1
+            self.end_waiting(1)
+
+    def replace(self, before: float, reward: float) -> None:
+        """Count a reward instead of one that was counted."""
+        old = self.mean
+        self.total += reward - before
+        self.mean = mean = self.total / self.plays
+        self.spread = max(0.0, self.spread + (reward - before) * (reward + before - mean - old))
+        self.deviation = math.sqrt(self.spread / self.plays)
+
+    def add_counts(self, plays: int, total: float, squares: float) -> None:
+        """Count rewards of which the number, the sum and the sum of squares are known."""
+        apart = total / plays - self.mean if self.plays else 0.0
+        within = max(0.0, squares - total * total / plays)
+        self.spread += within + apart * apart * self.plays * plays / (self.plays + plays)
+        self.plays += plays
+        self.rewarded += plays
+        self.total += total
+        self.follow()
+        self.end_waiting(min(plays, self.open))
+
+    def end_waiting(self, plays: int) -> None:
+        """These selections wait no longer."""
+        self.open -= plays
+        self.waits = min(self.waits, self.open)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""

@@ -9,13 +9,14 @@ from typing import Any
 
 from ..language import OPERATORS, Apply, Tree, variables
 from ..language.polynomials import plain
-from ..language.source import parts, squares, write_source
+from ..language.source import write_source
+from ..language.tree import walk
 from .arm import Arm
 
 # values(arms, t, h, K) gives the index of each arm.
 Values = Callable[[Sequence[Arm], float, float, int], list[float]]
 
-_FIELDS = {"n": "plays", "r": "mean", "s": "deviation"}
+_FIELDS = {"n": "arm.plays + arm.waits", "r": "arm.mean", "s": "arm.deviation", "w": "arm.waits"}
 
 
 def _is_own(tree: Tree) -> bool:
@@ -27,16 +28,16 @@ def _make(tree: Tree, *, safe: bool) -> Values:
 
     Else an operation without a value may raise an error, where the machine has infinity, or no number.
     """
-    tree = squares(plain(tree, nested=True))
+    tree = plain(tree, nested=True)
     # A person's own operator is called, whatever its exported text is.
-    called = {part for part in parts(tree) if safe or _is_own(part)}
+    called = {part for part in walk(tree) if safe or _is_own(part)}
     assignments, text = write_source(tree, "python", hoist=True, safe=called)
     lines = ["def values(arms, t, h, K):"]
-    lines += [f"    {item.name} = {item.text}" for item in assignments if item.moment]
+    lines += [f"    {name} = {value}" for name, value, moment in assignments if moment]
     lines += ["    result = []", "    for arm in arms:"]
     used = variables(tree)
-    lines += [f"        {name} = arm.{field}" for name, field in _FIELDS.items() if name in used]
-    lines += [f"        {item.name} = {item.text}" for item in assignments if not item.moment]
+    lines += [f"        {name} = {field}" for name, field in _FIELDS.items() if name in used]
+    lines += [f"        {name} = {value}" for name, value, moment in assignments if not moment]
     lines += [f"        result.append({text})", "    return result"]
     made: Values = _run(lines, "values", safe=safe)
     return made
@@ -57,12 +58,12 @@ def _run(lines: list[str], name: str, *, safe: bool) -> Any:
 @lru_cache(maxsize=64)
 def moment_value(tree: Tree) -> Callable[[float, float, int], float]:
     """A value that is the same for all arms, as a function of t, h and K."""
-    tree = squares(plain(tree, nested=True))
-    own = {part for part in parts(tree) if _is_own(part)}
+    tree = plain(tree, nested=True)
+    own = {part for part in walk(tree) if _is_own(part)}
     bodies = []
-    for called in (own, set(parts(tree))):
+    for called in (own, set(walk(tree))):
         assignments, text = write_source(tree, "python", safe=called)
-        steps = [f"{item.name} = {item.text}" for item in assignments]
+        steps = [f"{name} = {value}" for name, value, _ in assignments]
         bodies.append([f"        {step}" for step in (*steps, f"return {text}")])
     quick, safe = bodies
     lines = ["def value(t, h, K):", "    try:", *quick]

@@ -4,26 +4,33 @@ from __future__ import annotations
 
 import json
 import threading
+import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from ..errors import InputError
+from ..feedback import COUNT, PATIENCE
 from ..files import check_new, written
-from ..journal import Journal
-from ..numerics import key_of
+from ..journal import Journal, seal
+from ..numerics import CHOICES, below, key_of, unit
 from ..policies.file import PLAYER_FORMAT as FORMAT
 from ..rewards import Rewards
 from ..settings import check_whole
 from ..tables import text_table
 from .arm import Arm, ArmName
+from .choices import TRACKING, Choice, Ledger, Tracking, new_id
 from .rules import Moment, Rule
 
 VERSION = 1
-_PATIENCE = 10
+# Selections of a batch at the most.
+_MOST = 10_000_000
 # What may stand in a journal: the operations of a player, by their first word.
-SELECT, UPDATE, CANCEL, ADD, RETIRE = "select", "update", "cancel", "add", "retire"
+SELECT, UPDATE, COUNTS = "select", "update", "counts"
+CANCEL, ADD, RETIRE = "cancel", "add", "retire"
+CHOOSE, REWARD, EXPIRE = "choose", "reward", "expire"
 
 
 @dataclass(frozen=True)
@@ -31,7 +38,8 @@ class ArmView:
     """An arm as a player sees it.
 
     index: what the policy compares, None if it compares nothing, or the arm awaits its first reward
-    mean, deviation, plays: of its rewards, the start's pseudo-observations included
+    mean, deviation, plays: of its rewards, the start's pseudo-observations included; an arm that has had
+        none shows the mean that it is judged by
     rewarded: rewards so far; open: selections that have had none yet
     """
 
@@ -86,6 +94,9 @@ class Terms:
     horizon: plays in all, if known; rewards: those that can come
     begin: the pseudo-observations of an arm that is added; None if arms begin differently
     began: the arms that it began with
+    tracking: what happens to rewards that come twice, or never
+    min_share: the probability that every arm keeps; pending: whether selections that wait for their
+        reward count as plays of their arm (feedback.py)
     """
 
     name: str
@@ -96,6 +107,9 @@ class Terms:
     rewards: Rewards
     begin: Sequence[float] | None
     began: tuple[ArmName, ...]
+    min_share: float = 0.0
+    pending: str = COUNT
+    tracking: Tracking = TRACKING
 
 
 class Player:
@@ -103,11 +117,18 @@ class Player:
 
     `select()` names the arm to play, `update(arm, reward)` tells what came of it. Rewards may come
     late, in any order, in batches, or for arms that were not selected here; several selections may
-    be open at once. An arm is judged by the rewards that it has had: open selections count only
-    while each arm is to be played once. Threads may share a player.
+    be open at once. What a policy makes of open selections is what the evaluator assumes of plays that
+    wait for their reward (docs/feedback.md). Threads may share a player.
     """
 
-    def __init__(self, rule: Rule, arms: Sequence[Arm], terms: Terms, selections: int = 0) -> None:
+    def __init__(
+        self,
+        rule: Rule,
+        arms: Sequence[Arm],
+        terms: Terms,
+        selections: int = 0,
+        choices: Iterable[tuple[Any, ...]] = (),
+    ) -> None:
         self.terms = terms
         self.name = terms.name
         self.seed = terms.seed
@@ -116,21 +137,51 @@ class Player:
         self.selections = selections
         self._rule = rule
         self._key = key_of(terms.seed)
-        self._by_name = {arm.name: arm for arm in arms}
-        self._active = [arm for arm in arms if not arm.retired]
-        self._plays = sum(arm.plays for arm in arms)
-        self._rewarded = sum(arm.rewarded for arm in arms)
-        self._all_rewarded = False
+        self._counts = terms.pending == COUNT
+        self._take(arms)
+        self._choices = Ledger(choices)
         self._journal: Journal | None = None
         self._lock = threading.RLock()
 
+    def _take(self, arms: Sequence[Arm]) -> None:
+        """Go on from these arms."""
+        self._by_name = {arm.name: arm for arm in arms}
+        self._active = [arm for arm in arms if not arm.retired]
+        self._rewarded = sum(arm.rewarded for arm in arms)
+        # Plays made, with pseudo-plays and open selections.
+        self._made = sum(arm.plays + arm.open for arm in arms)
+        self._pseudo = sum(arm.plays - arm.rewarded for arm in arms)
+        for arm in arms:
+            arm.waits = arm.open if self._counts else 0
+        self._all_rewarded = False
+
+    def _fresh(self) -> None:
+        """Bring the counts up to date, where others change them, too."""
+
+    def _take_number(self, more: int = 1) -> None:
+        """Number the next of so many selections, where others select, too."""
+
     # Play ------------------------------------------------------------------------------------
 
-    def select(self) -> ArmName:
-        """The arm to play now. Its reward is told by `update`, or its absence by `cancel`."""
+    @overload
+    def select(self) -> ArmName: ...
+
+    @overload
+    def select(self, count: int) -> dict[ArmName, int]: ...
+
+    def select(self, count: int | None = None) -> ArmName | dict[ArmName, int]:
+        """The arm to play now, or how often to play each arm in a batch of `count` plays.
+
+        A batch is `count` selections, one after the other. Rewards are told by `update`, or their
+        absence by `cancel`.
+        """
+        if count is not None:
+            return self._select_batch(self._check_batch(count))
         with self._lock:
             if self._journal is None:
                 return self._note_selection(self._choose())
+            self._fresh()
+            self._take_number()
             # If the journal cannot be written, the selection was not made.
             before = self._memory()
             arm = self._choose()
@@ -141,14 +192,173 @@ class Player:
                 raise
             return self._note_selection(arm)
 
-    def update(self, arm: ArmName, reward: float) -> None:
-        """Count a reward of an arm; one that is refused changes nothing."""
+    @staticmethod
+    def _check_batch(count: object) -> int:
+        return check_whole(count, "the plays of a batch", 1, most=_MOST)
+
+    def _select_batch(self, count: int) -> dict[ArmName, int]:
+        with self._lock:
+            self._fresh()
+            before, made, selections = self._memory(), self._made, self.selections
+            chosen = []
+            try:
+                for left in range(count, 0, -1):
+                    self._take_number(left)
+                    arm = self._choose()
+                    self._note_selection(arm)
+                    chosen.append(arm)
+                if self._journal is not None:
+                    self._journal.append([SELECT, *(arm.name for arm in chosen)], sync=False)
+            except BaseException:
+                for arm in chosen:
+                    arm.end_waiting(1)
+                self._made, self.selections = made, selections
+                self._restore(before)
+                raise
+            found = Counter(arm.name for arm in chosen)
+            return {arm.name: found[arm.name] for arm in self._active}
+
+    @overload
+    def choose(self) -> Choice: ...
+
+    @overload
+    def choose(self, count: int) -> list[Choice]: ...
+
+    def choose(self, count: int | None = None) -> Choice | list[Choice]:
+        """The arm to play now, with an id for its reward and the probability of the choice.
+
+        The arm is the one that `select` would have named. `reward(id, value)` tells what came of it. With
+        `count`, so many choices, one after the other.
+        """
+        if count is not None:
+            return [self.choose() for _ in range(self._check_batch(count))]
+        with self._lock:
+            now = time.time()
+            self._expire(now)
+            chances = self._chances()
+            before = self._memory()
+            arm = self._choose()
+            choice = Choice(arm.name, new_id(), chances[self._active.index(arm)], now)
+            try:
+                self._log([CHOOSE, choice.id, arm.name, choice.probability, now], sync=False)
+            except BaseException:
+                self._restore(before)
+                raise
+            self._choices.add(choice)
+            self._note_selection(arm)
+            return choice
+
+    def reward(self, id: str, value: float) -> bool:
+        """Count the reward of a choice; False if it was counted before.
+
+        A reward counts once, however often it is told. One that differs from what was counted, or that comes
+        after the choice expired, is refused, or replaces the first with on_duplicate="replace".
+        """
+        return self.reward_many([(id, value)]) == 1
+
+    def reward_many(self, rewards: Iterable[tuple[str, float]]) -> int:
+        """Count the rewards of many choices, pairs (id, reward): all, or none if one is refused.
+
+        Returns how many were counted; the others had been before.
+        """
+        pairs = self._read_pairs(rewards)
+        with self._lock:
+            self._expire(time.time())
+            had: dict[str, float | None] = {}
+            counted: list[Any] = []
+            for choice, given in pairs:
+                entry, value = self._choices.find(choice), self.rewards.check(given)
+                closed = entry.closed or choice in had
+                before = had.get(choice, entry.reward)
+                if not closed or self.terms.tracking.second(choice, before, value):
+                    counted += [choice, value]
+                    had[choice] = value
+            if counted:
+                self._log([REWARD, *counted])
+            for choice, value in zip(counted[::2], counted[1::2], strict=True):
+                self._note_reward(choice, value)
+            return len(counted) // 2
+
+    @staticmethod
+    def _read_pairs(rewards: Any) -> list[tuple[Any, Any]]:
+        pairs = list(rewards) if isinstance(rewards, Iterable) else [rewards]
+        for pair in pairs:
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                raise InputError(
+                    f"rewards are pairs (id, reward), not {pair!r}; nothing was counted"
+                )
+        return [(choice, value) for choice, value in pairs]
+
+    def probabilities(self) -> dict[ArmName, float]:
+        """The probability of each arm to be chosen next, given what is known.
+
+        Exact for indices (ties, random plays and minimum shares included), within 1e-5 for Thompson
+        sampling, and from 1001 random numbers for a rule of your own.
+        """
+        with self._lock:
+            self._fresh()
+            names = [arm.name for arm in self._active]
+            return dict(zip(names, self._chances(), strict=True))
+
+    def _expire(self, now: float) -> None:
+        """Close the choices that have waited too long."""
+        tracking = self.terms.tracking
+        if tracking.expire is None:
+            return
+        overdue = self._choices.overdue(now, tracking.expire)
+        if overdue:
+            self._log([EXPIRE, tracking.expired, *overdue], sync=False)
+            self._note_expired(tracking.expired, overdue)
+
+    def _note_expired(self, value: float | None, ids: Iterable[str]) -> None:
+        for choice in ids:
+            if value is not None:
+                self._note_reward(choice, value)
+                continue
+            entry = self._choices.find(choice)
+            entry.closed = True
+            arm = self._by_name[entry.arm]
+            if arm.open:
+                self._made -= 1
+                arm.end_waiting(1)
+
+    def _note_reward(self, choice: str, value: float) -> None:
+        entry = self._choices.find(choice)
+        arm = self._by_name[entry.arm]
+        if entry.reward is None:
+            self._count(arm, value)
+        else:
+            arm.replace(entry.reward, value)
+        entry.reward, entry.closed = value, True
+
+    def update(
+        self,
+        arm: ArmName,
+        reward: float | None = None,
+        *,
+        plays: int | None = None,
+        total: float | None = None,
+        squares: float | None = None,
+    ) -> None:
+        """Count a reward of an arm, or many by their number, sum and sum of squares.
+
+        The sum of squares may be left out for rewards of 0 and 1. What is refused changes nothing.
+        """
         with self._lock:
             found = self._find(arm)
-            value = self.rewards.check(reward)
-            if self._journal is not None:
-                self._journal.append([UPDATE, found.name, value])
-            self._count(found, value)
+            if plays is None and total is None and squares is None:
+                value = self.rewards.check(reward)
+                if self._journal is not None:
+                    self._journal.append([UPDATE, found.name, value])
+                self._count(found, value)
+                return
+            if reward is not None:
+                raise InputError("give one reward, or plays= and total=; not both")
+            counts = self.rewards.read_counts(plays, total, squares)
+            self._log([COUNTS, found.name, *counts])
+            self._made += max(0, counts[0] - found.open)
+            self._rewarded += counts[0]
+            found.add_counts(*counts)
 
     def update_many(self, rewards: Iterable[tuple[ArmName, float]]) -> None:
         """Count many rewards, pairs (arm, reward): all of them, or none if one is refused."""
@@ -176,7 +386,8 @@ class Player:
             if not found.open:
                 raise InputError(f"the arm {arm!r} has no open selection to cancel")
             self._log([CANCEL, found.name])
-            found.open -= 1
+            self._made -= 1
+            found.end_waiting(1)
 
     def add(self, arm: ArmName) -> None:
         """A new arm, or one that was retired, with the rewards that it has had."""
@@ -195,7 +406,8 @@ class Player:
             if known is None:
                 assert self.terms.begin is not None
                 known = self._by_name[name] = Arm.begin(name, self.terms.begin)
-                self._plays += known.plays
+                self._made += known.plays
+                self._pseudo += known.plays
             known.retired = False
             self._note_arms()
 
@@ -217,7 +429,9 @@ class Player:
     @property
     def arms(self) -> tuple[ArmName, ...]:
         """The arms that can be selected."""
-        return tuple(arm.name for arm in self._active)
+        with self._lock:
+            self._fresh()
+            return tuple(arm.name for arm in self._active)
 
     def __contains__(self, arm: object) -> bool:
         """Whether the arm is known, retired or not."""
@@ -234,12 +448,17 @@ class Player:
     @property
     def plays(self) -> int:
         """Rewards so far, of all arms."""
-        return self._rewarded
+        with self._lock:
+            self._fresh()
+            return self._rewarded
 
     def indices(self) -> tuple[ArmView, ...]:
         """What the next choice rests on, an entry for each arm; those that are retired come last."""
         with self._lock:
-            known = self._known()
+            self._fresh()
+            known = self._active
+            if self._wanted() is not None:
+                known = [arm for arm in known if arm.rewarded]
             # One arm alone is compared with none, and an index may have no value there.
             values = self._rule.indices(self._moment(known)) if len(known) > 1 else None
             index = dict(zip((arm.name for arm in known), values or (), strict=False))
@@ -298,6 +517,12 @@ class Player:
                 "begin": None if self.terms.begin is None else list(self.terms.begin),
                 "memory": None if self._rule.memory is None else dict(self._rule.memory),
                 "arms": [arm.to_dict() for arm in self._by_name.values()],
+                "min_share": self.terms.min_share,
+                "pending": self.terms.pending,
+                "on_duplicate": self.terms.tracking.on_duplicate,
+                "expire": self.terms.tracking.expire,
+                "expired": self.terms.tracking.expired,
+                "choices": self._choices.rows(),
             }
 
     def save(self, path: str | Path) -> Path:
@@ -310,7 +535,7 @@ class Player:
             raise InputError(f"{target} is there and is no player's file; choose another name")
         # With the lock, so that of several threads the last one's state is what stays.
         with self._lock, written(target, "the player") as file:
-            file.write((json.dumps(self.to_dict(), indent=1) + "\n").encode())
+            file.write((seal(json.dumps(self.to_dict(), indent=1))[0] + "\n").encode())
         return target
 
     def compact(self) -> None:
@@ -328,9 +553,9 @@ class Player:
 
     # What it is made of ----------------------------------------------------------------------
 
-    def _log(self, operation: list[Any]) -> None:
+    def _log(self, operation: list[Any], *, sync: bool = True) -> None:
         if self._journal is not None:
-            self._journal.append(operation)
+            self._journal.append(operation, sync=sync)
 
     def _find(self, name: ArmName) -> Arm:
         try:
@@ -343,46 +568,71 @@ class Player:
             ) from None
 
     def _count(self, arm: Arm, reward: float) -> None:
+        if not arm.open:
+            self._made += 1
         arm.add(reward)
-        self._plays += 1.0
         self._rewarded += 1
 
     def _note_selection(self, arm: Arm) -> ArmName:
         self.selections += 1
+        self._made += 1
         arm.open += 1
+        if self._counts:
+            arm.waits += 1
         return arm.name
 
     def _note_arms(self) -> None:
         self._active = [arm for arm in self._by_name.values() if not arm.retired]
         self._all_rewarded = False
 
-    def _known(self) -> list[Arm]:
-        """The arms that the rule can judge."""
-        if not self.terms.each_once:
-            return self._active
-        return [arm for arm in self._active if arm.rewarded]
+    def _moment(self, arms: Sequence[Arm]) -> Moment:
+        made = self._made - self._pseudo
+        left = 1.0 if self.horizon is None else max(1.0, self.horizon - made)
+        return Moment(arms, self._made, left, self._key, self.selections)
 
-    def _moment(self, arms: list[Arm]) -> Moment:
-        left = 1.0 if self.horizon is None else max(1.0, float(self.horizon - self._rewarded))
-        return Moment(arms, self._plays, left, len(self._active), self._key, self.selections)
+    def _wanted(self) -> Arm | None:
+        """The arm to play because some arm has had no reward; None if the rule is to decide."""
+        if self._all_rewarded or not self.terms.each_once:
+            return None
+        active = self._active
+        without = [arm for arm in active if not arm.rewarded]
+        if not without:
+            self._all_rewarded = True
+            return None
+        if self._rewarded < PATIENCE * len(active) or not self._counts:
+            return min(active, key=lambda arm: 2 * arm.open + (arm.rewarded > 0))
+        for arm in without:
+            if not arm.open:
+                return arm
+            total = sum(item.total for item in active)
+            arm.mean = total / max(1, sum(item.rewarded for item in active))
+        return None
 
     def _choose(self) -> Arm:
         active = self._active
         if len(active) == 1:
             return active[0]
-        known = active
-        if self.terms.each_once and not self._all_rewarded:
-            known = self._known()
-            self._all_rewarded = len(known) == len(active)
-            for arm in active:
-                # Its reward may be lost: after 10 rewards of each arm it comes round again, after 30, ...
-                patience = _PATIENCE * len(active) * ((1 << min(arm.open, 60)) - 1)
-                if not arm.rewarded and self._rewarded >= patience:
-                    return arm
-            if len(known) < 2:
-                # There is nothing to compare: the arm with the fewest open selections, in order.
-                return known[0] if known else min(active, key=lambda arm: arm.open)
-        return known[self._rule.choose(self._moment(known))]
+        arm = self._wanted()
+        if arm is None:
+            arm = active[self._rule.choose(self._moment(active))]
+        if self.terms.min_share:
+            key, step, count = self._key, self.selections, len(active)
+            if unit(key, step, CHOICES + 2) < count * self.terms.min_share:
+                arm = active[below(key, step, CHOICES + 3, count)]
+        return arm
+
+    def _chances(self) -> list[float]:
+        """The probability of each arm that can be selected, as _choose would."""
+        active = self._active
+        if len(active) == 1:
+            return [1.0]
+        wanted = self._wanted()
+        if wanted is not None:
+            chances = [float(arm is wanted) for arm in active]
+        else:
+            chances = self._rule.chances(self._moment(active))
+        share = self.terms.min_share
+        return [share + (1.0 - len(active) * share) * chance for chance in chances]
 
     def _memory(self) -> tuple[dict[str, Any], list[tuple[int, ...]]] | None:
         """What the rule remembers, as it is now."""
@@ -410,14 +660,27 @@ class Player:
     def _redo(self, operation: Any) -> None:
         word, *values = operation
         if word == SELECT:
-            arm = self._find(values[0])
-            if self._rule.memory is not None:
-                arm = self._choose()
-            if arm.name != values[0]:
-                raise InputError(f"another arm was selected than {values[0]!r}; it is damaged")
-            self._note_selection(arm)
+            for value in values:
+                arm = self._find(value)
+                if self._rule.memory is not None:
+                    arm = self._choose()
+                if arm.name != value:
+                    raise InputError(f"another arm was selected than {value!r}; it is damaged")
+                self._note_selection(arm)
         elif word == UPDATE:
             self.update_many(zip(values[::2], values[1::2], strict=True))
+        elif word == CHOOSE:
+            name, arm_name, probability, at = values
+            self._redo([SELECT, arm_name])
+            self._choices.add(Choice(arm_name, name, probability, at))
+        elif word == REWARD:
+            for choice, value in zip(values[::2], values[1::2], strict=True):
+                self._note_reward(choice, self.rewards.check(value))
+        elif word == EXPIRE:
+            self._note_expired(values[0], values[1:])
+        elif word == COUNTS:
+            arm, plays, total, squares = values
+            self.update(arm, plays=plays, total=total, squares=squares)
         else:
             {CANCEL: self.cancel, ADD: self.add, RETIRE: self.retire}[word](values[0])
 

@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..data import read_data, write_data
 from ..errors import InputError
-from ..files import read_text
-from ..journal import Journal
+from ..feedback import IMMEDIATE, Feedback
+from ..files import read_json, read_text
+from ..journal import Journal, unseal
 from ..policies.base import IndexPolicy, Policy, Setting
 from ..policies.file import FORMAT as POLICY_FORMAT
 from ..policies.file import PLAYER_FORMAT as FORMAT
 from ..policies.file import Catalogued, Expression, Power, Solved
 from ..policies.start import PRIOR_COUNTS
 from ..rewards import Rewards
-from ..settings import check_horizon, check_whole
+from ..settings import check_horizon, check_whole, read_number
 from .arm import Arm, ArmName
+from .choices import Tracking
 from .player import VERSION, Player, Terms, read_arms
 from .rules import Rule, make_rule
 
@@ -48,6 +50,12 @@ class _State:
     begin: tuple[float, float, float] | None
     memory: dict[str, str | int | None] | None
     arms: tuple[Arm, ...]
+    min_share: float = 0.0
+    pending: Literal["count", "ignore"] = "count"
+    on_duplicate: Literal["refuse", "replace"] = "refuse"
+    expire: float | None = None
+    expired: float | None = None
+    choices: tuple[tuple[str, str | int, float, float, float | None, bool], ...] = ()
 
     def __post_init__(self) -> None:
         if all(arm.retired for arm in self.arms):
@@ -67,6 +75,10 @@ class _State:
                     f"{arm.open} open and the spread {arm.spread}, which cannot be"
                 )
             arm.follow()
+        known = {arm.name for arm in self.arms}
+        for choice, arm_name, *_ in self.choices:
+            if arm_name not in known:
+                raise ValueError(f"choices: {choice!r} is of an arm {arm_name!r} that is not there")
 
 
 def check_player_seed(seed: object) -> int:
@@ -106,9 +118,19 @@ def make_player(
     prior: str | Prior | None,
     rewards: object,
     journal: str | Path | None,
+    store: str | None,
+    experiment: str | None,
+    refresh: float,
+    min_share: float | None,
+    pending: str | None,
+    on_duplicate: str,
+    expire: float | None,
+    expired: float | None,
 ) -> Player:
     """See `Policy.player`."""
     names = read_arms(arms)
+    feedback = _read_feedback(policy, min_share, pending)
+    feedback.check(len(names))
     known = _read_prior(prior, len(names))
     if horizon is not None:
         horizon = check_horizon(horizon)
@@ -127,12 +149,75 @@ def make_player(
         rewards=allowed,
         begin=counts[0] if len(set(counts)) == 1 else None,
         began=names,
+        min_share=feedback.min_share,
+        pending=feedback.pending,
+        tracking=_read_tracking(allowed, on_duplicate, expire, expired),
     )
     arms_known = [Arm.begin(*item) for item in zip(names, counts, strict=True)]
     player = Player(_rule(policy, setting, names), arms_known, terms)
+    if store is not None:
+        if journal is not None:
+            raise InputError("a player has a journal or a store, not both; leave one of them out")
+        return _share(player, store, experiment, refresh)
+    if experiment is not None:
+        raise InputError("experiment= names what is in a store; give store=, too")
     if journal is None:
         return player
     return _go_on(_journal_path(journal), player)
+
+
+def _share(player: Player, url: str, experiment: str | None, refresh: float) -> Player:
+    """The player of an experiment in a store."""
+    from .shared import SharedPlayer
+    from .store import Experiment, Store
+
+    if player._rule.memory is not None:
+        raise InputError(
+            f"{player.name} remembers more than counts, which processes cannot share; choose another "
+            f"policy, or play it in one process, with a journal"
+        )
+    seconds = read_number(refresh, "refresh")
+    if not 0.0 <= seconds <= 3600.0:
+        raise InputError(f"refresh is a number of seconds from 0 to 3600, not {refresh!r}")
+    state = player.to_dict()
+    arms = list(player._by_name.values())
+    found = Experiment(Store(url), experiment)
+    kept = found.begin(state, arms)
+    _check_same(kept, state, f"the experiment {found.name!r} in {found.store.name}")
+    shared = SharedPlayer(player._rule, arms, player.terms, found, seconds)
+    shared.selections = found.read()[0]
+    shared.indices()
+    return shared
+
+
+def _check_same(kept: dict[str, Any], wanted: dict[str, Any], where: str) -> None:
+    """Refuse to go on with something else than what was begun."""
+    kept, wanted = (json.loads(json.dumps(item)) for item in (kept, wanted))
+    for item in (kept, wanted):
+        item["policy"].pop("file", None)  # where a table is does not matter
+    for key, what in _SAME.items():
+        if kept.get(key) != wanted[key]:
+            raise InputError(
+                f"{where} was begun with {what}: {kept.get(key)}, not {wanted[key]}; go on as it was "
+                f"begun, or choose another name"
+            )
+
+
+def _read_tracking(
+    rewards: Rewards, on_duplicate: str, expire: float | None, expired: float | None
+) -> Tracking:
+    value = None if expired is None else rewards.check(expired)
+    limit = None if expire is None else read_number(expire, "expire")
+    return Tracking(on_duplicate, limit, value)
+
+
+def _read_feedback(policy: Policy, min_share: float | None, pending: str | None) -> Feedback:
+    """How a player keeps shares and counts waiting plays; a learned policy's own by default."""
+    known = IMMEDIATE if policy.learned is None else policy.learned.feedback
+    return Feedback(
+        min_share=known.min_share if min_share is None else min_share,
+        pending=known.pending if pending is None else pending,
+    )
 
 
 def _rule(policy: Policy, setting: Setting, arms: tuple[ArmName, ...]) -> Rule:
@@ -196,16 +281,17 @@ def load_player(path: str | Path) -> Player:
         if not _has_content(path):
             raise InputError(f"the journal {path} does not exist, or is empty")
         return _go_on(path, None)
-    content = read_text(path)
+    value, content = read_json(path, "a player's file"), read_text(path)
+    _check_format(value, path)
     try:
-        value = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is damaged, or no player's file: {error}") from None
+        value = json.loads(unseal(content.removesuffix("\n"))[0])
+    except ValueError as error:
+        raise InputError(f"{path} is damaged: {error}") from None
     return restore_player(value, path)
 
 
-def restore_player(value: Any, path: str | Path) -> Player:
-    """The player that `to_dict` described; errors name the path."""
+def _check_format(value: Any, path: str | Path) -> None:
+    """Refuse what is no player's file, or of another version."""
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         hint = ""
         if isinstance(value, dict) and value.get("format") == POLICY_FORMAT:
@@ -216,6 +302,11 @@ def restore_player(value: Any, path: str | Path) -> Player:
             f"{path} has version {value.get('version')!r}; this metabandit reads version {VERSION}. "
             f"Update metabandit"
         )
+
+
+def restore_player(value: Any, path: str | Path) -> Player:
+    """The player that `to_dict` described; errors name the path."""
+    _check_format(value, path)
     try:
         state = read_data(_State, value)
         prior = _read_prior(state.prior, len(state.began))
@@ -228,6 +319,7 @@ def restore_player(value: Any, path: str | Path) -> Player:
             if state.memory is None or set(state.memory) != set(rule.memory):
                 raise ValueError(f"memory: must have {', '.join(rule.memory)}")
             rule.memory = state.memory
+            rule.check_memory(state.arms)
         terms = Terms(
             name=state.name,
             policy={"policy": write_data(state.policy), "prior": state.prior},
@@ -237,8 +329,11 @@ def restore_player(value: Any, path: str | Path) -> Player:
             rewards=rewards,
             begin=state.begin,
             began=state.began,
+            min_share=state.min_share,
+            pending=state.pending,
+            tracking=Tracking(state.on_duplicate, state.expire, state.expired),
         )
-        return Player(rule, state.arms, terms, state.selections)
+        return Player(rule, state.arms, terms, state.selections, state.choices)
     except (ValueError, KeyError) as error:
         raise InputError(f"{path} is damaged: {error}") from None
 
@@ -266,6 +361,8 @@ _SAME = {
     "horizon": "another horizon",
     "rewards": "other rewards",
     "began": "other arms",
+    "min_share": "another minimum share",
+    "pending": "another choice for pending",
 }
 
 
@@ -273,7 +370,7 @@ def _go_on(path: Path, fresh: Player | None) -> Player:
     """The player of a journal; `fresh` is one that it must be the continuation of."""
     if fresh is not None:
         fresh.to_dict()  # refused before there is a file
-    journal = Journal(path)
+    journal = Journal(path, sealed=True)
     try:
         try:
             values = journal.read()
@@ -298,6 +395,8 @@ def _go_on(path: Path, fresh: Player | None) -> Player:
                         f"the journal {path} was begun with {what}: {state.get(key)}, not "
                         f"{wanted[key]}; go on with load_player, or choose another file"
                     )
+            # What is to become of rewards from now on may be decided anew.
+            player.terms = replace(player.terms, tracking=fresh.terms.tracking)
         player.attach(journal, operations)
         if len(operations) > _LONG:
             # Where it cannot be, as on a full disk, it stays long.

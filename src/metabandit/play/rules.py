@@ -14,10 +14,12 @@ from typing import Any
 
 from .. import numerics
 from ..decisions import (
+    ByBonus,
     ByCuts,
     ByEpochs,
     ByPosterior,
     ByTable,
+    ByTest,
     Decision,
     Index,
     Own,
@@ -27,10 +29,13 @@ from ..decisions import (
 from ..errors import IndexFault, InputError
 from ..language import Apply, variables
 from .arm import Arm, ArmName
+from .chances import beta_draw, chances_of_a_race, chances_of_the_largest, normal_draw
 from .index import index_functions, index_values, moment_value
 
 # Values closer than this, relative to their size, are equal.
 TIE = 1e-9
+# Random numbers that a rule of one's own is tried with.
+_DRAWS = 1000
 # Far enough for the further draws of a selection to meet no other selection's.
 _FAR = 1 << 24
 
@@ -39,26 +44,35 @@ _FAR = 1 << 24
 class Moment:
     """A selection to make: the arms that can be played, and what is known of the time.
 
-    t counts pseudo-plays and all arms; h is at least 1; step counts selections; arms_in_all may be
-    more than len(arms) while others wait for their first reward.
+    t counts pseudo-plays, and plays that wait for their reward; h is at least 1; step counts selections.
     """
 
     arms: Sequence[Arm]
     t: float
     h: float
-    arms_in_all: int
     key: int
     step: int
 
     def best(self, values: Sequence[float], step: int | None = None) -> tuple[int, bool]:
         """The position of the largest value, ties at random, and whether there was a tie."""
-        top = max(values)
-        least = top - TIE * abs(top)
-        tied = [position for position, value in enumerate(values) if value >= least]
+        tied = self.tied(values)
         if len(tied) == 1:
             return tied[0], False
         at = self.step if step is None else step
         return tied[numerics.below(self.key, at, numerics.TIES, len(tied))], True
+
+    def tied(self, values: Sequence[float]) -> list[int]:
+        """The positions of the largest value."""
+        top = max(values)
+        least = top - TIE * abs(top)
+        return [position for position, value in enumerate(values) if value >= least]
+
+    def share(self, positions: Sequence[int]) -> list[float]:
+        """The chance of each arm if one of these positions is drawn at random."""
+        found = [0.0] * len(self.arms)
+        for position in positions:
+            found[position] = 1.0 / len(positions)
+        return found
 
 
 class Rule:
@@ -77,8 +91,17 @@ class Rule:
         """What is compared, one number per arm; None if nothing is."""
         return None
 
+    def chances(self, moment: Moment) -> list[float]:
+        """The probability of each arm to be chosen, before the random numbers of the moment are known."""
+        values = self.indices(moment)
+        assert values is not None, "a rule that compares nothing has chances of its own"
+        return moment.share(moment.tied(values))
+
     def check(self, arms: Sequence[ArmName]) -> None:
         """Refuse arms that the rule cannot play."""
+
+    def check_memory(self, arms: Sequence[Arm]) -> None:
+        """Refuse, with a ValueError, what the rule cannot remember of these arms."""
 
 
 class IndexRule(Rule):
@@ -98,31 +121,43 @@ class IndexRule(Rule):
         """Whether some arm has fewer plays than it needs."""
         if self.needed is None:
             return False
-        needed = self.needed(moment.t, moment.h, moment.arms_in_all)
+        needed = self.needed(moment.t, moment.h, len(moment.arms))
         check_needed(needed, self.decision)
-        return min(arm.plays for arm in moment.arms) < needed
+        return min(arm.plays + arm.waits for arm in moment.arms) < needed
 
     def indices(self, moment: Moment) -> list[float] | None:
         if self._behind(moment):
             return None
-        return self.values(moment.arms, moment.t, moment.h, moment.arms_in_all)
+        return self.values(moment.arms, moment.t, moment.h, len(moment.arms))
 
     def choose(self, moment: Moment) -> int:
         if self.needed is not None and self._behind(moment):
-            return moment.best([-arm.plays for arm in moment.arms])[0]
+            return moment.best([-arm.plays - arm.waits for arm in moment.arms])[0]
         if self.rate is not None:
-            rate = self.rate(moment.t, moment.h, moment.arms_in_all)
+            rate = self.rate(moment.t, moment.h, len(moment.arms))
             if not 0.0 <= rate <= 1.0:
                 check_rate(rate, self.decision)
             if numerics.unit(moment.key, moment.step, numerics.CHOICES) < rate:
                 return numerics.below(
                     moment.key, moment.step, numerics.CHOICES + 1, len(moment.arms)
                 )
-        return self.best(moment)
+        return moment.best(self.compared(moment))[0]
 
-    def best(self, moment: Moment) -> int:
-        """The position of the largest index."""
-        arms, t, h, K = moment.arms, moment.t, moment.h, moment.arms_in_all
+    def chances(self, moment: Moment) -> list[float]:
+        if self._behind(moment):
+            fewest = [-arm.plays - arm.waits for arm in moment.arms]
+            return moment.share(moment.tied(fewest))
+        best = moment.share(moment.tied(self.compared(moment)))
+        if self.rate is None:
+            return best
+        count = len(moment.arms)
+        rate = self.rate(moment.t, moment.h, count)
+        check_rate(rate, self.decision)
+        return [rate / count + (1.0 - rate) * chance for chance in best]
+
+    def compared(self, moment: Moment) -> list[float]:
+        """The index of each arm that could be the largest; all of them must be finite."""
+        arms, t, h, K = moment.arms, moment.t, moment.h, len(moment.arms)
         try:
             values = self.quick(arms, t, h, K)
         except (ArithmeticError, ValueError, TypeError):
@@ -131,9 +166,9 @@ class IndexRule(Rule):
             values = self.safe(arms, t, h, K)
             for arm, value in zip(arms, values, strict=True):
                 if not math.isfinite(value):
-                    state = (arm.plays, arm.mean, arm.deviation, moment.t, value)
+                    state = (arm.plays + arm.waits, arm.mean, arm.deviation, moment.t, value)
                     raise IndexFault(self.name, state, uses_s=self.uses_s)
-        return moment.best(values)[0]
+        return values
 
 
 class KlRule(IndexRule):
@@ -148,11 +183,11 @@ class KlRule(IndexRule):
         assert isinstance(decision.bound, Apply)
         self.parts = [index_values(operand) for operand in decision.bound.operands]
 
-    def best(self, moment: Moment) -> int:
-        arms, t, h, K = moment.arms, moment.t, moment.h, moment.arms_in_all
+    def compared(self, moment: Moment) -> list[float]:
+        arms, t, h, K = moment.arms, moment.t, moment.h, len(moment.arms)
         means, bounds = (part(arms, t, h, K) for part in self.parts)
         if not math.isfinite(sum(means) + sum(bounds)):
-            return super().best(moment)
+            return super().compared(moment)
         most = [
             m + math.sqrt(0.5 * b) if b > 0.0 else m for m, b in zip(means, bounds, strict=True)
         ]
@@ -164,9 +199,9 @@ class KlRule(IndexRule):
                 break
             values[position] = value = numerics.kl_upper(means[position], bounds[position])
             if value != value:
-                return super().best(moment)
+                return super().compared(moment)
             best = max(best, value)
-        return moment.best(values)[0]
+        return values
 
 
 class EpochRule(Rule):
@@ -178,6 +213,19 @@ class EpochRule(Rule):
         self._more = decision.levels()
         self._levels: list[tuple[int, int]] = []
         self.memory = {"arm": None, "left": 0}
+
+    def check_memory(self, arms: Sequence[Arm]) -> None:
+        assert self.memory is not None
+        arm, left = self.memory["arm"], self.memory["left"]
+        if arm is not None and arm not in [item.name for item in arms]:
+            raise ValueError(f"memory.arm: there is no arm {arm!r}")
+        if type(left) is not int or left < 0:
+            raise ValueError(f"memory.left: must be a whole number from 0, not {left!r}")
+        for item in arms:
+            # Each level but the first was a selection.
+            most = item.rewarded + item.open + 1
+            if item.memory and not (len(item.memory) == 2 and 0 <= item.memory[0] <= most):
+                raise ValueError(f"the arm {item.name!r} cannot be at level {item.memory[0]}")
 
     def _level(self, number: int) -> tuple[int, int]:
         while len(self._levels) <= number:
@@ -192,6 +240,22 @@ class EpochRule(Rule):
             # tau may be beyond e t while rewards are late.
             values.append(arm.mean + math.sqrt(max(bonus, 0.0)))
         return values
+
+    def chances(self, moment: Moment) -> list[float]:
+        assert self.memory is not None
+        names = [arm.name for arm in moment.arms]
+        if self.memory["left"] > 0 and self.memory["arm"] in names:
+            return moment.share([names.index(self.memory["arm"])])
+        tied = moment.tied(self.indices(moment))
+        # An arm is drawn again for each of its empty epochs: who is first to have had them all?
+        needed = []
+        for position in tied:
+            level, past = moment.arms[position].memory or (0, 0)
+            needed.append(max(0, self._level(level)[1] - past) + 1)
+        found = [0.0] * len(names)
+        for position, chance in zip(tied, chances_of_a_race(needed), strict=True):
+            found[position] = chance
+        return found
 
     def choose(self, moment: Moment) -> int:
         assert self.memory is not None
@@ -260,6 +324,29 @@ class PosteriorRule(Rule):
         draws = self._gaussian(moment) if beta is None else self._beta(moment, *beta)
         return draws.index(max(draws))
 
+    def chances(self, moment: Moment) -> list[float]:
+        beta = self.decision.beta
+        if beta is not None:
+            a, b = beta
+            shapes = [(a + arm.total, max(b + arm.plays - arm.total, 1e-6)) for arm in moment.arms]
+            return chances_of_the_largest([beta_draw(*item) for item in shapes])
+        # An arm without plays draws more than any other, or less, with equal chances.
+        found, left = [0.0] * len(moment.arms), 1.0
+        for position, arm in enumerate(moment.arms):
+            if not arm.plays:
+                left *= 0.5
+                found[position] = left
+        played = [position for position, arm in enumerate(moment.arms) if arm.plays]
+        if not played:
+            found[0] += left
+            return found
+        arms = [moment.arms[position] for position in played]
+        sigma = self.decision.sigma
+        draws = [normal_draw(arm.mean, sigma / math.sqrt(arm.plays)) for arm in arms]
+        for position, chance in zip(played, chances_of_the_largest(draws), strict=True):
+            found[position] = left * chance
+        return found
+
     def _beta(self, moment: Moment, a: float, b: float) -> list[float]:
         # X / (X + Y) with Gamma variates is a Beta variate; ln X - ln Y orders them alike.
         draws = []
@@ -276,7 +363,8 @@ class PosteriorRule(Rule):
         draws = []
         for position, arm in enumerate(moment.arms):
             z = quantile(numerics.unit(moment.key, moment.step, numerics.ARMS + position))
-            draws.append(arm.mean + self.decision.sigma * z / math.sqrt(arm.plays))
+            spread = self.decision.sigma / math.sqrt(arm.plays) if arm.plays else math.inf
+            draws.append(arm.mean + spread * z)
         return draws
 
 
@@ -309,10 +397,14 @@ class TableRule(Rule):
             return _posterior_means(moment.arms, [self.means[row] for row in rows])
         values = []
         for arm, row in zip(moment.arms, rows, strict=True):
-            table = self.decision.table[row]
-            total = min(max(arm.total, 0.0), arm.plays)
+            table, total = self.decision.table[row], arm.total
+            plays = round(arm.plays + arm.waits)
+            if arm.waits:  # as if each had paid the posterior mean
+                total += arm.waits * _posterior_means([arm], [self.means[row]])[0]
+            total = min(max(total, 0.0), plays)
             whole = int(total)
-            entry = math.comb(made + 2, 3) + math.comb(round(arm.plays) + 1, 2) + whole
+            level = self.decision.begins[plays + self.decision.horizon - made]
+            entry = level + math.comb(plays + 1, 2) + whole
             value = float(table[entry])
             if total > whole:
                 value += (total - whole) * (float(table[entry + 1]) - value)
@@ -320,8 +412,27 @@ class TableRule(Rule):
         return values
 
 
+class BonusRule(Rule):
+    """The largest posterior mean and bonus of Gaussian arms."""
+
+    def __init__(self, decision: ByBonus) -> None:
+        self.decision = decision
+
+    def indices(self, moment: Moment) -> list[float]:
+        decision = self.decision
+        means = [decision.posterior_mean(arm.plays, arm.total) for arm in moment.arms]
+        left = decision.horizon - round(moment.t)
+        if left <= 0:
+            return means
+        values = []
+        for mean, arm in zip(means, moment.arms, strict=True):
+            plays = round(arm.plays + arm.waits)
+            values.append(mean + float(decision.bonus[decision.begins[plays + left] + plays]))
+        return values
+
+
 class CutsRule(Rule):
-    """The better of two arms that pay 0 or 1, from a table."""
+    """The better of two arms that pay 0 or 1, from a table, by the rewards that have come."""
 
     def __init__(self, decision: ByCuts) -> None:
         self.decision = decision
@@ -330,18 +441,76 @@ class CutsRule(Rule):
         if len(arms) != 2:
             raise InputError(f"the optimal policy is a table for 2 arms, not {len(arms)}")
 
-    def choose(self, moment: Moment) -> int:
-        made = round(moment.t)
-        if made >= self.decision.horizon:
-            return moment.best(_posterior_means(moment.arms, self.decision.means))[0]
+    def _tied(self, moment: Moment) -> list[int]:
         first, second = moment.arms
+        made = round(first.plays + second.plays)
+        if made >= self.decision.horizon:
+            return moment.tied(_posterior_means(moment.arms, self.decision.means))
         entry = math.comb(made + 2, 3) + math.comb(round(first.plays) + 1, 2) + round(first.total)
         better, equal = self.decision.cuts[entry]
         if second.total < better:
-            return 0
-        if second.total < equal:
-            return numerics.below(moment.key, moment.step, numerics.TIES, 2)
-        return 1
+            return [0]
+        return [0, 1] if second.total < equal else [1]
+
+    def _rate(self, moment: Moment) -> float:
+        """The rate of random plays, which ends with the table."""
+        made = round(sum(arm.plays for arm in moment.arms))
+        return self.decision.rate if made < self.decision.horizon else 0.0
+
+    def choose(self, moment: Moment) -> int:
+        if numerics.unit(moment.key, moment.step, numerics.CHOICES) < self._rate(moment):
+            return numerics.below(moment.key, moment.step, numerics.CHOICES + 1, 2)
+        tied = self._tied(moment)
+        if len(tied) == 1:
+            return tied[0]
+        return numerics.below(moment.key, moment.step, numerics.TIES, 2)
+
+    def chances(self, moment: Moment) -> list[float]:
+        rate = self._rate(moment)
+        return [0.5 * rate + (1.0 - rate) * share for share in moment.share(self._tied(moment))]
+
+
+class TestRule(Rule):
+    """The arm with the fewest plays while the test runs, then its winner."""
+
+    def __init__(self, decision: ByTest) -> None:
+        self.plays = decision.plays
+        self.errors = decision.errors
+        self.memory = {"winner": None}
+
+    def choose(self, moment: Moment) -> int:
+        assert self.memory is not None
+        arms = moment.arms
+        for position, arm in enumerate(arms):
+            if arm.name == self.memory["winner"]:
+                return position
+        if min(arm.plays for arm in arms) >= self.plays:
+            leader, _ = moment.best([arm.mean for arm in arms])
+            if self._is_clear(arms, leader):
+                self.memory = {"winner": arms[leader].name}
+                return leader
+        return moment.best([-arm.plays - arm.waits for arm in arms])[0]
+
+    def chances(self, moment: Moment) -> list[float]:
+        assert self.memory is not None
+        arms = moment.arms
+        known = [place for place, arm in enumerate(arms) if arm.name == self.memory["winner"]]
+        if not known and min(arm.plays for arm in arms) >= self.plays:
+            leaders = moment.tied([arm.mean for arm in arms])
+            # Leaders that are tied are all clear, or none is.
+            known = leaders if self._is_clear(arms, leaders[0]) else []
+        return moment.share(known or moment.tied([-arm.plays - arm.waits for arm in arms]))
+
+    def _is_clear(self, arms: Sequence[Arm], leader: int) -> bool:
+        if not self.errors:
+            return True
+        best = arms[leader]
+        noise = best.deviation**2 / (best.plays - 1.0)
+        for position, arm in enumerate(arms):
+            lead, error = best.mean - arm.mean, noise + arm.deviation**2 / (arm.plays - 1.0)
+            if position != leader and lead * lead <= self.errors**2 * error:
+                return False
+        return True
 
 
 class OwnRule(Rule):
@@ -352,16 +521,28 @@ class OwnRule(Rule):
         self.function = decision.function
 
     def choose(self, moment: Moment) -> int:
+        return self._chosen(moment, [numerics.unit(moment.key, moment.step, numerics.CHOICES)])[0]
+
+    def chances(self, moment: Moment) -> list[float]:
+        """By what it does with evenly spread random numbers, and with the one that it will be given."""
+        luck = [(place + 0.5) / _DRAWS for place in range(_DRAWS)]
+        luck.append(numerics.unit(moment.key, moment.step, numerics.CHOICES))
+        chosen = self._chosen(moment, luck)
+        return [chosen.count(position) / len(luck) for position in range(len(moment.arms))]
+
+    def _chosen(self, moment: Moment, luck: Sequence[float]) -> list[int]:
         import numpy as np
 
         arms = moment.arms
-        rows = [[arm.plays, arm.mean, arm.deviation] for arm in arms]
+        rows = [[arm.plays + arm.waits, arm.mean, arm.deviation] for arm in arms]
         n, r, s = np.array(rows).T.copy()
-        u = numerics.unit(moment.key, moment.step, numerics.CHOICES)
-        arm = int(self.function(n, r, s, moment.t, moment.h, u))
-        if not 0 <= arm < len(arms):
-            raise InputError(f"the rule of {self.name} chose arm {arm} of {len(arms)}")
-        return arm
+        found = []
+        for u in luck:
+            arm = int(self.function(n, r, s, moment.t, moment.h, u))
+            if not 0 <= arm < len(arms):
+                raise InputError(f"the rule of {self.name} chose arm {arm} of {len(arms)}")
+            found.append(arm)
+        return found
 
 
 def make_rule(decision: Decision, name: str, arms: Sequence[ArmName], horizon: int | None) -> Rule:
@@ -376,6 +557,10 @@ def make_rule(decision: Decision, name: str, arms: Sequence[ArmName], horizon: i
         return PosteriorRule(decision)
     if isinstance(decision, ByTable):
         return TableRule(decision, arms)
+    if isinstance(decision, ByBonus):
+        return BonusRule(decision)
     if isinstance(decision, ByCuts):
         return CutsRule(decision)
+    if isinstance(decision, ByTest):
+        return TestRule(decision)
     return OwnRule(name, decision)

@@ -4,16 +4,17 @@ Importing them takes no NumPy, which a service that plays one may do without; wh
 imported when it is used.
 """
 
-from . import classic, modern  # noqa: F401  (they fill the catalogue)
+from . import entries  # noqa: F401  (it fills the catalogue)
 from .base import ChoicePolicy, IndexPolicy, Plan, Policy, Progress, Setting
 from .catalogue import CATALOGUE, DecidedPolicy, Entry, Parameter, policy, register
 from .file import load
-from .solved import OptimalPolicy
+from .solved import ConstrainedPolicy, OptimalPolicy
 from .start import Start
 
 __all__ = [
     "CATALOGUE",
     "ChoicePolicy",
+    "ConstrainedPolicy",
     "DecidedPolicy",
     "Entry",
     "IndexPolicy",

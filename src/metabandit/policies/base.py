@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..decisions import ByCuts, ByTable, Decision, Index, Own, check_moment
+from ..decisions import ByBonus, ByCuts, ByTable, Decision, Index, Own, check_moment
 from ..errors import InputError
 from ..language import OPERATORS, VARIABLES, Tree, latex, names, operators, parse, text, variables
 from ..rewards import Rewards
@@ -60,12 +60,15 @@ class Plan:
 
     each_once: whether each arm is played once, in order, before the first decision
     counts: pseudo-observations [plays, reward sum, sum of squares; arm]
+    minimum: plays that every arm must have before the decision counts; while one has fewer, an arm
+        with the fewest is next
     """
 
     name: str
     each_once: bool
     counts: Array
     decision: Decision
+    minimum: int = 0
 
     @property
     def pseudo_plays(self) -> float:
@@ -75,17 +78,25 @@ class Plan:
         """Rate and needed plays after each number of plays; empty where there are none."""
         import numpy as np
 
-        if not isinstance(self.decision, Index):
-            return np.zeros(0), np.zeros(0)
-        arms = self.counts.shape[1]
-        moment = (horizon, arms if self.each_once else 0, self.pseudo_plays, arms)
-        return self.decision.rates(*moment), self.decision.needed_plays(*moment)
+        rate = needed = np.zeros(0)
+        if isinstance(self.decision, Index):
+            arms = self.counts.shape[1]
+            moment = (horizon, arms if self.each_once else 0, self.pseudo_plays, arms)
+            rate, needed = self.decision.rates(*moment), self.decision.needed_plays(*moment)
+        elif isinstance(self.decision, ByCuts) and self.decision.rate > 0.0:
+            rate = np.full(horizon, self.decision.rate)
+        if self.minimum:
+            least = float(self.minimum)
+            needed = np.maximum(needed, least) if len(needed) else np.full(horizon, least)
+        return rate, needed
 
     @property
     def size(self) -> int:
         """Bytes of its tables."""
         if isinstance(self.decision, ByTable):
             return self.decision.table.nbytes
+        if isinstance(self.decision, ByBonus):
+            return self.decision.bonus.nbytes
         return self.decision.cuts.nbytes if isinstance(self.decision, ByCuts) else 0
 
 
@@ -152,6 +163,14 @@ class Policy(ABC):
         prior: str | Prior | None = None,
         rewards: object = None,
         journal: str | Path | None = None,
+        store: str | None = None,
+        experiment: str | None = None,
+        refresh: float = 0.05,
+        min_share: float | None = None,
+        pending: str | None = None,
+        on_duplicate: str = "refuse",
+        expire: float | None = None,
+        expired: float | None = None,
     ) -> Player:
         """Put the policy to use on these arms.
 
@@ -173,6 +192,25 @@ class Policy(ABC):
         journal : path, optional
             A .jsonl file to which each reward is written before it counts. If it exists, the player
             continues where it ended.
+        store : str, optional
+            The URL of a database in which counts are kept, for any number of processes, such as
+            ``sqlite:///bandit.db``; `metabandit store init` makes its tables.
+        experiment : str
+            The name of the experiment in the store.
+        refresh : float
+            How old counts may be that selections rest on, in seconds.
+        min_share : float, optional
+            The probability that every arm keeps at every selection; none by default, or as the policy
+            was learned.
+        pending : {"count", "ignore"}, optional
+            Whether selections that still wait for their reward count as plays of their arm; they do by
+            default, or as the policy was learned.
+        on_duplicate : {"refuse", "replace"}
+            What a second, different reward for the id of a choice does.
+        expire : float, optional
+            Seconds after which a choice waits for its reward no longer.
+        expired : float, optional
+            The reward that counts for a choice that expired, such as 0; none by default.
 
         Returns
         -------
@@ -196,6 +234,14 @@ class Policy(ABC):
             prior=prior,
             rewards=rewards,
             journal=journal,
+            store=store,
+            experiment=experiment,
+            refresh=refresh,
+            min_share=min_share,
+            pending=pending,
+            on_duplicate=on_duplicate,
+            expire=expire,
+            expired=expired,
         )
 
     def __str__(self) -> str:
@@ -324,13 +370,13 @@ class IndexPolicy(Policy):
         return self.start
 
     def content(self) -> Any:
-        from .file import Expression, StartSpec
+        from .file import Expression
 
         used = {item for tree in self.trees for item in names(tree)}
         return Expression(
             expression=text(self.tree),
             parameters={name: self.parameters[name] for name in self.parameters if name in used},
-            start=StartSpec.of(self.start),
+            start=self.start,
             rate=None if self.rate is None else text(self.rate),
             needed=None if self.needed is None else text(self.needed),
         )

@@ -38,13 +38,14 @@ class Parameter:
             return f"greater than {self.above:g}"
         return "any number" if self.below is None else f"less than {self.below:g}"
 
-    def check(self, value: float, policy: str) -> float:
-        """The value, or an error that names the rule."""
+    def check(self, value: str | float, policy: str) -> float:
+        """The value as a number, or an error that names the rule."""
+        number = read_number(value, f"{self.name} of {policy}")
         high = float("inf") if self.below is None else self.below
         low = float("-inf") if self.above is None else self.above
-        if not low < value < high:
-            raise InputError(f"{self.name} of {policy} must be {self.rule}, not {value:g}")
-        return value
+        if not low < number < high:
+            raise InputError(f"{self.name} of {policy} must be {self.rule}, not {number:g}")
+        return number
 
 
 @dataclass(frozen=True)
@@ -117,26 +118,22 @@ class Entry:
         parts += [] if self.rate is None else [f"any arm with probability {self.rate}"]
         return ", else ".join([*parts, self.formula])
 
-    def make(self, values: Mapping[str, float], start: str | Start | None, name: str) -> Policy:
+    def make(
+        self, values: Mapping[str, str | float], start: str | Start | None, name: str
+    ) -> Policy:
         """The policy with these parameters; the others have their defaults."""
         known = [parameter.name for parameter in self.parameters]
         check_keys(values, known, f"the policy {self.name}")
         if start is not None and not self.takes_start:
             raise InputError(f"the policy {self.name} has its own start; leave {start} out")
         numbers = {
-            parameter.name: parameter.check(
-                read_number(
-                    values.get(parameter.name, parameter.default),
-                    f"{parameter.name} of {self.name}",
-                ),
-                self.name,
-            )
-            for parameter in self.parameters
+            item.name: item.check(values.get(item.name, item.default), self.name)
+            for item in self.parameters
         }
         if self.decide is not None:
             return DecidedPolicy(self, numbers, name)
         assert not callable(self.start)
-        made = IndexPolicy(
+        return IndexPolicy(
             self.formula,
             parameters=numbers,
             start=self.start or start,
@@ -144,7 +141,6 @@ class Entry:
             rate=self.rate,
             needed=self.needed,
         )
-        return made
 
 
 class DecidedPolicy(Policy):
@@ -235,9 +231,8 @@ def policy(description: str | Path | Policy, *, start: str | Start | None = None
         name, settings = read_settings(given, "policy")
         chosen: str | Start | None = settings.pop("start", None)
         entry = CATALOGUE[name]
-        numbers = {key: read_number(value, f"{key} of {name}") for key, value in settings.items()}
         # A start for all policies is for those that have none of their own.
-        return entry.make(numbers, chosen or (start if entry.takes_start else None), given)
+        return entry.make(settings, chosen or (start if entry.takes_start else None), given)
     match = re.match(r"[A-Za-z_]\w*", head)
     if _NAME.fullmatch(head) and match is not None and match.group() not in VARIABLES:
         raise InputError(f"unknown policy {head!r}; {nearest(head, CATALOGUE)}")

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..data import read_data, write_data
 from ..errors import InputError
-from ..files import check_new, read_text, written
+from ..feedback import IMMEDIATE, Feedback
+from ..files import check_new, read_json, written
 from ..language import HIGHEST_DEGREE, names, parse
 from ..rewards import Rewards
 from ..settings import check_horizon
 from .base import IndexPolicy, Policy
 from .catalogue import CATALOGUE
-from .power import FIRST_VALUES, feature, power_tree, powers, weight_names
-from .start import EACH_ONCE, FREE, PRIOR_COUNTS, Start
+from .power import features, power_tree, power_values
+from .start import PRIOR_COUNTS, Start
 
 if TYPE_CHECKING:
     from ..priors import Prior
@@ -27,33 +28,10 @@ PLAYER_FORMAT = "metabandit player"
 VERSION: Literal[1] = 1
 
 
-@dataclass(frozen=True, kw_only=True)
-class StartSpec:
-    """How the policy begins; the pseudo-observations are for all arms, or one number per arm."""
-
-    kind: Literal["each-once", "prior-counts", "free"]
-    plays: float | tuple[float, ...] | None = None
-    sum: float | tuple[float, ...] | None = None
-    squares: float | tuple[float, ...] | None = None
-
-    def __post_init__(self) -> None:
-        if self.kind == PRIOR_COUNTS and None in (self.plays, self.sum, self.squares):
-            raise ValueError("the start prior-counts needs plays, sum and squares")
-        if self.kind != PRIOR_COUNTS and not self.plays is self.sum is self.squares is None:
-            raise ValueError(f"the start {self.kind} has no pseudo-observations")
-
-    @classmethod
-    def of(cls, start: Start) -> StartSpec:
-        kinds: dict[str, Any] = {kind: kind for kind in (EACH_ONCE, PRIOR_COUNTS, FREE)}
-        return cls(
-            kind=kinds[start.kind],
-            plays=start.plays,
-            sum=start.reward_sum,
-            squares=start.square_sum,
-        )
-
-    def start(self) -> Start:
-        return Start(self.kind, self.plays, self.sum, self.squares)
+def _check_start(start: Start) -> None:
+    """A file does not know the prior that numbers could be taken from."""
+    if start.kind == PRIOR_COUNTS and None in (start.plays, start.reward_sum, start.square_sum):
+        raise ValueError("the start prior-counts needs plays, sum and squares")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,11 +41,12 @@ class Expression:
     kind: Literal["expression"] = "expression"
     expression: str
     parameters: dict[str, float]
-    start: StartSpec
+    start: Start
     rate: str | None = None
     needed: str | None = None
 
     def __post_init__(self) -> None:
+        _check_start(self.start)
         texts = [text for text in (self.expression, self.rate, self.needed) if text is not None]
         wanted = [item for text in texts for item in names(parse(text, parameters=None))]
         if set(wanted) != set(self.parameters):
@@ -77,65 +56,56 @@ class Expression:
         return IndexPolicy(
             self.expression,
             parameters=self.parameters,
-            start=self.start.start(),
+            start=self.start,
             name=name,
             rate=self.rate,
             needed=self.needed,
         )
 
 
-def _meanings(v1: str) -> dict[str, str]:
-    return {"v1": FIRST_VALUES[v1], "v2": "1/sqrt(n)", "v3": "r", "v4": "s"}
-
-
 @dataclass(frozen=True, kw_only=True)
 class Power:
-    """A Power-P index: what v1 is, and the weight of each feature; those left out are zero."""
+    """A Power-P index: what v1 and v4 are, and the weight of each feature; those left out are zero."""
 
     kind: Literal["power"] = "power"
     degree: int
     v1: Literal["t", "h"]
+    v4: Literal["s", "w"] = "s"
     values: dict[str, str]
     weights: dict[str, float]
-    start: StartSpec
+    start: Start
 
     def __post_init__(self) -> None:
+        _check_start(self.start)
         if not 1 <= self.degree <= HIGHEST_DEGREE:
             raise ValueError(f"degree must be 1 to {HIGHEST_DEGREE}, not {self.degree}")
         if not self.weights:
             raise ValueError("weights must not be empty")
-        if self.values != _meanings(self.v1):
-            raise ValueError(f"values must be {_meanings(self.v1)}: what v1, v2, v3 and v4 are")
-        known = {feature(exponents) for exponents in powers(self.degree)}
+        if self.values != (read := power_values(self.v1, self.v4)):
+            raise ValueError(f"values must be {read}: what v1, v2, v3 and v4 are")
+        known = features(self.degree).values()
         for name in self.weights:
             if name not in known:
                 raise ValueError(f"power-{self.degree} has no feature {name!r}")
 
     @classmethod
-    def of(cls, degree: int, v1: str, parameters: dict[str, float], start: Start) -> Power:
-        weights = {
-            feature(exponents): parameters[name]
-            for exponents, name in zip(powers(degree), weight_names(degree), strict=True)
-            if parameters[name] != 0.0
-        }
-        first: Literal["t", "h"] = "h" if v1 == "h" else "t"
+    def of(cls, degree: int, v1: str, v4: str, parameters: dict[str, float], start: Start) -> Power:
+        known = features(degree).items()
+        weights = {feature: parameters[name] for name, feature in known if parameters[name] != 0.0}
         return cls(
             degree=degree,
-            v1=first,
-            values=_meanings(v1),
+            v1="h" if v1 == "h" else "t",
+            v4="w" if v4 == "w" else "s",
+            values=power_values(v1, v4),
             weights=weights,
-            start=StartSpec.of(start),
+            start=start,
         )
 
     def policy(self, name: str) -> Policy:
-        parameters = {
-            parameter: self.weights.get(feature(exponents), 0.0)
-            for exponents, parameter in zip(
-                powers(self.degree), weight_names(self.degree), strict=True
-            )
-        }
-        tree = power_tree(self.degree, self.v1)
-        return IndexPolicy(tree, parameters=parameters, start=self.start.start(), name=name)
+        known = features(self.degree).items()
+        parameters = {parameter: self.weights.get(feature, 0.0) for parameter, feature in known}
+        tree = power_tree(self.degree, self.v1, self.v4)
+        return IndexPolicy(tree, parameters=parameters, start=self.start, name=name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,6 +177,7 @@ class Origin:
     floor: float | None = None
     family: str | None = None
     support: tuple[float | None, float | None] | None = None
+    feedback: Feedback = IMMEDIATE
     versions: dict[str, str]
 
     def __post_init__(self) -> None:
@@ -244,13 +215,7 @@ class PolicyFile:
 
 def read_file(path: str | Path) -> PolicyFile:
     """A policy file, or an error that says what is wrong with it."""
-    content = read_text(path)
-    try:
-        value: Any = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"{path} is damaged, or no policy file: it is not valid JSON ({error})"
-        ) from None
+    value = read_json(path, "a policy file")
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         hint = ""
         if isinstance(value, dict) and value.get("format") == PLAYER_FORMAT:
@@ -287,8 +252,6 @@ def load(path: str | Path) -> Policy:
 
 def check_target(path: object, *, resume: bool = False, force: bool = False) -> Path:
     """The path of a policy file to write; refused where something is, or nothing can be written."""
-    if not isinstance(path, (str, Path)):
-        raise InputError(f"a policy file is named by a text or a Path, not {path!r}")
     if resume and force:
         raise InputError("--resume goes on with a run and --force starts over; give one of them")
     return check_new(path, (".json",), "a policy file", force=resume or force)

@@ -2,7 +2,8 @@
 
 The index is the sum of weights times v1^i v2^j v3^k v4^l, all powers up to P, of four values of an
 arm and the moment: v2 = 1/sqrt(n), v3 = r, v4 = s, and v1 = sqrt(ln t) as in the paper, or
-sqrt(ln(h + 1)), which tells how many plays are left instead of how many were made.
+sqrt(ln(h + 1)), which tells how many plays are left instead of how many were made. Where rewards come
+late, v4 can be w/n instead: the share of the arm's plays that still wait for theirs.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from ..errors import InputError, nearest
 from ..language import HIGHEST_DEGREE, Apply, Name, Tree, parse
 
 FIRST_VALUES = {"t": "sqrt(ln(t))", "h": "sqrt(ln(h + 1))"}
-_OTHER_VALUES = ("1/sqrt(n)", "r", "s")
+LAST_VALUES = {"s": "s", "w": "w/n"}
 
 
 def power_degree(text: str) -> int | None:
@@ -47,22 +48,33 @@ def weight_names(degree: int) -> list[str]:
     return ["w_" + "".join(map(str, exponents)) for exponents in powers(degree)]
 
 
+def features(degree: int) -> dict[str, str]:
+    """The feature that each parameter is the weight of."""
+    return dict(zip(weight_names(degree), map(feature, powers(degree)), strict=True))
+
+
 def matters(exponents: tuple[int, ...]) -> bool:
     """Whether a feature mentions the arm; what all arms share changes no choice."""
     return any(exponents[1:])
 
 
-def check_first_value(v1: str) -> str:
+def power_values(v1: str, v4: str) -> dict[str, str]:
+    """What Power-P reads, by name."""
     if v1 not in FIRST_VALUES:
         raise InputError(
             f"v1 of Power-P must be t (plays made, as in the paper) or h (plays left), not {v1!r}; "
             f"{nearest(v1, FIRST_VALUES)}"
         )
-    return v1
+    if v4 not in LAST_VALUES:
+        raise InputError(
+            f"v4 of Power-P must be s (the deviation, as in the paper) or w (the share of plays that "
+            f"wait), not {v4!r}; {nearest(v4, LAST_VALUES)}"
+        )
+    return {"v1": FIRST_VALUES[v1], "v2": "1/sqrt(n)", "v3": "r", "v4": LAST_VALUES[v4]}
 
 
-def power_tree(degree: int, v1: str) -> Tree:
+def power_tree(degree: int, v1: str, v4: str = "s") -> Tree:
     """The index of Power-P with its weights as parameters."""
-    values = [FIRST_VALUES[check_first_value(v1)], *_OTHER_VALUES]
+    values = power_values(v1, v4).values()
     weights = [Name(name) for name in weight_names(degree)]
     return Apply("polynomial", (*(parse(value) for value in values), *weights))

@@ -1,4 +1,4 @@
-"""Policies that are solved for a prior and a horizon: the optimal one, and the Gittins index."""
+"""Policies that are solved for a prior and a horizon: the optimal one, that under constraints, and the Gittins index."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..decisions import ByCuts, ByTable, Decision
+from ..decisions import ByBonus, ByCuts, ByTable, Decision
 from ..errors import InputError
 from ..files import check_new, written
-from ..settings import check_horizon, check_whole
+from ..settings import check_horizon, check_whole, read_number, write_number
 from .base import Policy, Progress, Setting
 from .start import EACH_ONCE, FREE, Start
 
@@ -252,31 +252,129 @@ def optimal_for_prior(
     return OptimalPolicy(_prior(setting), horizon, progress=progress).decision(setting)
 
 
+class ConstrainedPolicy(Policy):
+    """Constrained randomised dynamic programming for two Bernoulli arms (Williamson et al. 2017).
+
+    The better arm is played with probability `degree`, the other one else, and every arm is to have a
+    minimum of plays: among such policies this one has the largest expected reward less a penalty for
+    each trial in which an arm falls short. With degree p, and k the better of the arms,
+
+        V_T = -penalty if min(n_1, n_2) < minimum, else 0,
+        V_m = max_k  p Q_k + (1 - p) Q_other,   Q_k = p_k (1 + V_{m+1}^{k, success}) + (1 - p_k) V_{m+1}^{k, failure}.
+
+    Parameters
+    ----------
+    degree : float
+        The degree of randomisation: from 0.5, which plays arms with equal probability, to 1, which is
+        deterministic but for ties.
+    minimum : int
+        Plays that each arm is to have at the end.
+    penalty : float, optional
+        What a trial loses in which an arm has fewer; the horizon by default.
+    name : str, optional
+        What tables call it.
+
+    Examples
+    --------
+    >>> import metabandit as mb
+    >>> design = mb.ConstrainedPolicy(degree=0.9, minimum=5)
+    >>> round(mb.evaluate(design, mb.Bernoulli(arms=2), horizon=40, method="exact")[0].mean_regret, 4)
+    2.4869
+    """
+
+    binary = True
+    reads_prior = True
+
+    def __init__(
+        self,
+        *,
+        degree: float = 0.9,
+        minimum: int = 0,
+        penalty: float | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.degree = read_number(degree, "the degree of randomisation")
+        if not 0.5 <= self.degree <= 1.0:
+            raise InputError(
+                f"the degree of randomisation must lie between 0.5 and 1, not {self.degree:g}"
+            )
+        self.minimum = check_whole(minimum, "the minimum per arm", 0)
+        self.penalty = None if penalty is None else read_number(penalty, "the penalty")
+        if self.penalty is not None and self.penalty < 0.0:
+            raise InputError(f"the penalty must be at least 0, not {self.penalty:g}")
+        least = f",minimum={self.minimum}" if self.minimum else ""
+        self.name = name or f"crdp:degree={write_number(self.degree)}{least}"
+        self._known: dict[tuple[Any, ...], Decision] = {}
+
+    def start_for(self, setting: Setting) -> Start:
+        return Start(FREE)
+
+    def check_setting(self, setting: Setting) -> None:
+        check_optimal(setting, self.name)
+        horizon = setting.need_horizon(self.name)
+        if 2 * self.minimum > horizon:
+            raise InputError(
+                f"{self.name}: 2 arms cannot each have {self.minimum} of {horizon} plays; the minimum "
+                f"is at most {horizon // 2}"
+            )
+
+    def decision(self, setting: Setting, progress: Progress | None = None) -> Decision:
+        from ..bayes.induction import solve_constrained
+
+        prior, horizon = _two_arms(_prior(setting)), setting.need_horizon(self.name)
+        key = (prior.alpha, prior.beta, horizon)
+        if key not in self._known:
+            penalty = float(horizon) if self.penalty is None else self.penalty
+            cuts = solve_constrained(prior, horizon, self.degree, self.minimum, penalty)
+            means = tuple(zip(prior.alpha, prior.beta, strict=True))
+            self._known[key] = ByCuts(horizon, cuts, means, rate=2.0 * (1.0 - self.degree))
+        return self._known[key]
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Tables are large, and can be computed again.
+        return self.__dict__ | {"_known": {}}
+
+
 def check_gittins(setting: Setting, name: str) -> None:
-    """Refuse rewards outside [0, 1], and tables that do not fit in memory."""
+    """Refuse rewards that it has no index for, and tables that do not fit in memory."""
     from ..bayes.gittins import check_gittins_memory
+    from ..priors import Gaussian
 
     horizon = setting.need_horizon(name)
-    if not setting.rewards.in_unit_interval:
+    if not setting.rewards.in_unit_interval and not isinstance(setting.prior, Gaussian):
         raise InputError(
-            f"{name} is for rewards in [0, 1]; those of {setting.paid_by} lie between "
+            f"{name} is for rewards in [0, 1] and for the prior gaussian; those of {setting.paid_by} lie between "
             f"{setting.rewards.low:g} and {setting.rewards.high:g}"
         )
     check_gittins_memory(_prior(setting), horizon)
 
 
 def gittins(setting: Setting, values: Mapping[str, float], progress: Progress | None) -> Decision:
-    """The finite-horizon Gittins index of each arm, as a table.
+    """The Gittins index of each arm as a table: of finite horizon, or discounted.
 
     The means' Beta distributions are those of the prior, uniform if it says none. For two arms and
     more this is no optimum: the index is optimal against a known arm, not against others.
     """
     import numpy as np
 
-    from ..bayes.gittins import gittins_table, means_of
+    from ..bayes.gittins import bonus_table, gittins_table, levels_of, means_of
+    from ..priors import Gaussian
 
     horizon = setting.need_horizon("gittins")
-    means = means_of(_prior(setting))
+    discount = values["discount"]
+    if discount > 1.0:
+        raise InputError(
+            f"discount of gittins must be at most 1, which is no discount, not {discount:g}"
+        )
+    levels = levels_of(horizon, discount)
+    prior = _prior(setting)
+    if isinstance(prior, Gaussian):
+        spread, noise = prior.spread, prior.noise
+        bonus = bonus_table(horizon, spread, noise, discount=discount, progress=progress)
+        return ByBonus(horizon, bonus, levels, prior.mean, spread, noise)
+    means = means_of(prior)
     kinds = list(dict.fromkeys(means))
-    table = np.stack([gittins_table(horizon, *kind, progress=progress) for kind in kinds])
-    return ByTable(horizon, table, tuple(kinds.index(kind) for kind in means), tuple(means))
+    table = np.stack(
+        [gittins_table(horizon, *kind, discount=discount, progress=progress) for kind in kinds]
+    )
+    return ByTable(horizon, table, levels, tuple(map(kinds.index, means)), tuple(means))

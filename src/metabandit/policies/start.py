@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from ..errors import InputError, nearest
@@ -21,10 +21,6 @@ FREE: Literal["free"] = "free"
 _KEYS = ("plays", "sum", "squares")
 
 
-def _length(*values: Numbers | None) -> int:
-    return max(len(value) if isinstance(value, tuple) else 1 for value in values)
-
-
 @dataclass(frozen=True)
 class Start:
     """The start of a policy.
@@ -37,16 +33,15 @@ class Start:
 
     kind: str = EACH_ONCE
     plays: Numbers | None = None
-    reward_sum: Numbers | None = None
-    square_sum: Numbers | None = None
+    reward_sum: Numbers | None = field(default=None, metadata={"key": "sum"})
+    square_sum: Numbers | None = field(default=None, metadata={"key": "squares"})
 
     def __post_init__(self) -> None:
         if self.kind not in (EACH_ONCE, PRIOR_COUNTS, FREE):
             hint = nearest(self.kind, (EACH_ONCE, PRIOR_COUNTS))
             raise InputError(f"unknown start {self.kind!r}; {hint}")
         values = (self.plays, self.reward_sum, self.square_sum)
-        given = {value for value in values if value is not None}
-        if self.kind != PRIOR_COUNTS and given:
+        if self.kind != PRIOR_COUNTS and values != (None, None, None):
             raise InputError(f"the start {self.kind} has no parameters; prior-counts has")
         if (self.plays is None) != (self.reward_sum is None) or (
             self.plays is None and self.square_sum is not None
@@ -85,13 +80,19 @@ class Start:
     def each_once(self) -> bool:
         return self.kind == EACH_ONCE
 
+    @property
+    def arms(self) -> int | None:
+        """For how many arms it has numbers; None if for any."""
+        values = (self.plays, self.reward_sum, self.square_sum)
+        return next((len(value) for value in values if isinstance(value, tuple)), None)
+
     def counts(self, prior: Prior) -> Array:
         """The pseudo-observations: rows plays, reward sum, sum of squares; one column per arm."""
         import numpy as np
 
         if self.kind != PRIOR_COUNTS:
             return np.zeros((3, prior.arms))
-        if self.plays is None or self.reward_sum is None:
+        if self.plays is None:
             given = prior.counts()
             if given is None:
                 raise InputError(
@@ -99,42 +100,35 @@ class Start:
                     f"give them: prior-counts:plays=2,sum=1 (and squares= for policies that read s)"
                 )
             counts = np.array(given, dtype=np.float64)
+        elif self.arms not in (None, prior.arms):
+            raise InputError(
+                f"the start {self} is for {self.arms} arms, the prior {prior} has {prior.arms}; give "
+                f"one number for all arms, or another prior"
+            )
         else:
-            for value in (self.plays, self.reward_sum, self.square_sum):
-                if isinstance(value, tuple) and len(value) != prior.arms:
-                    raise InputError(
-                        f"the start {self} is for {len(value)} arms, the prior {prior} has "
-                        f"{prior.arms}; give one number for all arms, or another prior"
-                    )
-            plays, total = np.array(self.plays), np.array(self.reward_sum)
-            # For rewards of 0 and 1 a square is the reward itself; otherwise: no spread.
-            squares = total if prior.family.binary else total**2 / plays
-            if self.square_sum is not None:
-                squares = np.array(self.square_sum)
-            counts = np.stack([np.broadcast_to(row, prior.arms) for row in (plays, total, squares)])
-        return self._check(counts, prior)
+            rows = self.complete(binary=prior.family.binary).for_arms(prior.arms)
+            counts = np.stack(rows, axis=1, dtype=np.float64)
+        return _check_counts(counts, prior)
 
     def complete(self, *, binary: bool) -> Start:
-        """The same start with its squares, if it does not say them."""
-        if self.plays is None or self.reward_sum is None or self.square_sum is not None:
+        """The same start with its squares, if it does not say them: of rewards that do not vary."""
+        if self.plays is None or self.square_sum is not None:
             return self
         if binary:  # a square is the reward itself
             return replace(self, square_sum=self.reward_sum)
-        rows = self.for_arms(_length(self.plays, self.reward_sum))
+        rows = self.for_arms(self.arms or 1)
         squares = tuple(total * total / plays for plays, total, _ in rows)
-        return replace(self, square_sum=squares if len(squares) > 1 else squares[0])
+        return replace(self, square_sum=squares if self.arms else squares[0])
 
     def for_arms(self, arms: int) -> list[tuple[float, float, float]]:
         """The pseudo-observations of each arm: plays, sum of rewards and of their squares."""
-        columns = []
-        for value in (self.plays, self.reward_sum, self.square_sum or 0.0):
-            each = value if isinstance(value, tuple) else (value or 0.0,) * arms
-            if len(each) != arms:
-                raise InputError(
-                    f"the start {self} is for {len(each)} arms, but there are {arms}; give one "
-                    f"number for all arms"
-                )
-            columns.append(each)
+        if self.arms not in (None, arms):
+            raise InputError(
+                f"the start {self} is for {self.arms} arms, but there are {arms}; give one number "
+                f"for all arms"
+            )
+        values = (self.plays, self.reward_sum, self.square_sum)
+        columns = [each if isinstance(each, tuple) else (each or 0.0,) * arms for each in values]
         return list(zip(*columns, strict=True))
 
     def resolve(self, prior: Prior) -> Start:
@@ -146,31 +140,6 @@ class Start:
             rows.append(row[0] if len(set(row)) == 1 else tuple(row))
         return Start(PRIOR_COUNTS, *rows)
 
-    @staticmethod
-    def _check(counts: Array, prior: Prior) -> Array:
-        import numpy as np
-
-        if counts.shape != (3, prior.arms):
-            raise InputError(
-                f"counts of the prior {prior} must have the shape (3, {prior.arms}): plays, reward "
-                f"sum and sum of squares of each arm; it is {counts.shape}"
-            )
-        plays, total, squares = counts
-        low, high = prior.family.support
-        if not np.isfinite(counts).all() or (plays <= 0.0).any():
-            raise InputError("pseudo-observations must be finite, with plays greater than 0")
-        if (total < low * plays - 1e-9).any() or (total > high * plays + 1e-9).any():
-            raise InputError(
-                f"the sum of the start must be between {low:g} and {high:g} times its plays, as "
-                f"rewards are; not {total.tolist()} for {plays.tolist()} plays"
-            )
-        if (squares < total**2 / plays * (1.0 - 1e-9)).any():
-            raise InputError(
-                f"squares of the start must be at least sum^2 / plays = "
-                f"{(total**2 / plays).tolist()}, not {squares.tolist()}"
-            )
-        return counts
-
     def __str__(self) -> str:
         values = zip(_KEYS, (self.plays, self.reward_sum, self.square_sum), strict=True)
         given = ",".join(
@@ -179,6 +148,31 @@ class Start:
             if value is not None
         )
         return f"{self.kind}:{given}" if given else self.kind
+
+
+def _check_counts(counts: Array, prior: Prior) -> Array:
+    import numpy as np
+
+    if counts.shape != (3, prior.arms):
+        raise InputError(
+            f"counts of the prior {prior} must have the shape (3, {prior.arms}): plays, reward "
+            f"sum and sum of squares of each arm; it is {counts.shape}"
+        )
+    plays, total, squares = counts
+    low, high = prior.family.support
+    if not np.isfinite(counts).all() or (plays <= 0.0).any():
+        raise InputError("pseudo-observations must be finite, with plays greater than 0")
+    if (total < low * plays - 1e-9).any() or (total > high * plays + 1e-9).any():
+        raise InputError(
+            f"the sum of the start must be between {low:g} and {high:g} times its plays, as "
+            f"rewards are; not {total.tolist()} for {plays.tolist()} plays"
+        )
+    if (squares < total**2 / plays * (1.0 - 1e-9)).any():
+        raise InputError(
+            f"squares of the start must be at least sum^2 / plays = "
+            f"{(total**2 / plays).tolist()}, not {squares.tolist()}"
+        )
+    return counts
 
 
 def default_start(prior: Prior) -> str:

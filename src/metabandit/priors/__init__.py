@@ -1,10 +1,20 @@
 """What is known of the problems in advance: reward families, and priors over problems."""
 
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import InputError, nearest
+from ..settings import check_keys, read_number, read_settings
+from .amounts import Counts, Empirical, Revenue
 from .base import Prior, check_prior
 from .families import BERNOULLI, BETA, GAUSSIAN, Family
+from .hierarchical import Hierarchical
 from .parametric import Bernoulli, BetaRewards, Gaussian, TruncatedGaussian
-from .reading import PRIOR_KEYS, PRIORS, prior
 from .table import Table
+from .words import read_words, words_of
 
 __all__ = [
     "BERNOULLI",
@@ -14,11 +24,93 @@ __all__ = [
     "PRIOR_KEYS",
     "Bernoulli",
     "BetaRewards",
+    "Counts",
+    "Empirical",
     "Family",
     "Gaussian",
+    "Hierarchical",
     "Prior",
+    "Revenue",
     "Table",
     "TruncatedGaussian",
     "check_prior",
     "prior",
 ]
+
+PRIORS: dict[str, Callable[..., Prior]] = {
+    "bernoulli": Bernoulli,
+    "truncated-gaussian": TruncatedGaussian,
+    "gaussian": Gaussian,
+    "beta": BetaRewards,
+    "hierarchical": Hierarchical,
+    "counts": Counts,
+    "revenue": Revenue,
+    "table": Table,
+    "empirical": Empirical,
+}
+# What a person can set; the number of arms is an option of its own.
+PRIOR_KEYS = {
+    name: tuple(key for key in inspect.signature(make).parameters if key != "arms")
+    for name, make in PRIORS.items()
+}
+_TEXT_KEYS = {
+    "truncated-gaussian": ("regret",),
+    "hierarchical": ("family",),
+    "revenue": ("shape",),
+    "table": ("path", "family"),
+    "empirical": ("path",),
+}
+_KEYS_PER_ARM = {
+    "bernoulli": ("alpha", "beta"),
+    "beta": ("alpha", "beta"),
+    "revenue": ("alpha", "beta"),
+    "counts": ("shape", "rate"),
+}
+
+
+def prior(text: str, *, arms: int | None = None) -> Prior:
+    """Read a prior as the command line writes it.
+
+    Parameters
+    ----------
+    text : str
+        Name and settings, such as `bernoulli:alpha=1,beta=1`; one value per arm is written with colons
+        between: `bernoulli:alpha=3:1,beta=2:1`. Or in words: `bernoulli:low=0.005,high=0.02`, between
+        which nine means in ten lie, or `bernoulli:mean=0.03,sd=0.01`.
+    arms : int, optional
+        The number of arms.
+
+    Returns
+    -------
+    Prior
+        An object of the class with this name.
+
+    Examples
+    --------
+    >>> import metabandit as mb
+    >>> mb.prior("bernoulli:alpha=3:1,beta=2:1").arms
+    2
+    >>> str(mb.prior("bernoulli:mean=0.25,sd=0.25"))
+    'bernoulli:alpha=0.5,beta=1.5'
+    """
+    name, settings = read_settings(text, "prior")
+    if name.endswith(".csv"):
+        raise InputError(f"a file of past problems is the prior table:path={name}")
+    if name not in PRIORS:
+        raise InputError(f"unknown prior {name!r}; {nearest(name, PRIORS)}")
+    check_keys(settings, (*PRIOR_KEYS[name], *words_of(name)), f"the prior {name}")
+    if name in ("table", "empirical") and "path" not in settings:
+        example = {"table": "problems.csv", "empirical": "rewards.csv,factor=0.1"}[name]
+        raise InputError(f"the prior {name} needs its file: {name}:path={example}")
+    values: dict[str, Any] = {"arms": arms}
+    for key, value in read_words(name, settings).items():
+        if key in _TEXT_KEYS.get(name, ()):
+            values[key] = value
+            continue
+        numbers = value
+        if isinstance(value, str):
+            numbers = [read_number(item, f"{key} of the prior {name}") for item in value.split(":")]
+        values[key] = numbers[0] if len(numbers) == 1 else numbers
+        if len(numbers) > 1 and key not in _KEYS_PER_ARM.get(name, ()):
+            raise InputError(f"{key} of the prior {name} is one number, not {settings.get(key)!r}")
+    return PRIORS[name](**values)

@@ -82,6 +82,38 @@ def check_positive(value: float, what: str) -> float:
     return number
 
 
+def count_arms(arms: int | None, *values: object) -> int:
+    """The number of arms: as given, else as many as the longest list, else 2."""
+    if arms is not None:
+        return check_arms(arms)
+    lists = [value for value in values if isinstance(value, (list, tuple, np.ndarray))]
+    return max((len(value) for value in lists if len(value) > 1), default=2)
+
+
+def per_arm(value: float | Sequence[float], arms: int, what: str) -> tuple[float, ...]:
+    """One positive number for all arms, or one number per arm."""
+    numbers = tuple(check_positive(item, what) for item in np.atleast_1d(value))
+    for number in numbers:
+        if not 1e-9 <= number <= 1e9:
+            raise InputError(f"{what} must be between 1e-9 and 1e9, not {number:g}")
+    if len(numbers) == 1:
+        return numbers * arms
+    if len(numbers) != arms:
+        raise InputError(f"{what} has {len(numbers)} values for {arms} arms; give 1 or {arms}")
+    return numbers
+
+
+def check_scale(value: float, what: str) -> float:
+    """A number greater than 0 of a size that rewards, squared and summed in float32, can have."""
+    number = check_positive(value, what)
+    if not 1e-9 <= number <= 1e9:
+        raise InputError(
+            f"{what} must be between 1e-9 and 1e9, not {number:g}; measure rewards in another unit, as "
+            f"regret is in the same"
+        )
+    return number
+
+
 def check_precision(size: float, detail: float) -> None:
     """Refuse rewards that float32, which they go through, cannot tell apart."""
     if size > 1000.0 * detail:

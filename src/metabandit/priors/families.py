@@ -61,28 +61,29 @@ class Family:
         """Whether every reward lies in [0, 1]."""
         return self.support[0] >= 0.0 and self.support[1] <= 1.0
 
-    def draw_kernel(self) -> Any:
-        """The compiled function that draws rewards (kernels.jit.DRAW)."""
+    def draw_kernel(self, kind: Any = np.float32) -> Any:
+        """The compiled function that draws rewards for lanes of this kind (kernels.jit.DRAW)."""
         from ..kernels import rewards
 
         if self.quantile is None:
-            return getattr(rewards, self.name.replace("-", "_"))()
-        if self not in _COMPILED:
+            return getattr(rewards, self.name.replace("-", "_"))(kind)
+        if (self, kind) not in _COMPILED:
             with compiling(f"the quantile of the family {self.name}"):
-                _COMPILED[self] = rewards.compile_quantile(self.quantile, len(self.parameters))
-        return _COMPILED[self]
+                made = rewards.compile_quantile(self.quantile, len(self.parameters), kind)
+                _COMPILED[self, kind] = made
+        return _COMPILED[self, kind]
 
-    def rewards(self, uniform: Array, parameters: Array) -> Array:
-        """The rewards of an arm at uniform numbers between 0 and 1."""
+    def rewards(self, uniform: Array, parameters: Array, kind: Any = np.float32) -> Array:
+        """The rewards of an arm at uniform numbers between 0 and 1, as lanes of this kind have them."""
         from ..kernels import rewards
 
-        drawn = np.empty(len(uniform), np.float32)
-        each = np.repeat(parameters.astype(np.float32)[:, None], len(uniform), axis=1)
-        rewards.call(self.draw_kernel(), uniform.astype(np.float32), each, drawn)
+        drawn = np.empty(len(uniform), kind)
+        each = np.repeat(parameters.astype(kind)[:, None], len(uniform), axis=1)
+        rewards.call(self.draw_kernel(kind), uniform.astype(kind), each, drawn)
         return drawn.astype(np.float64)
 
 
-_COMPILED: dict[Family, Any] = {}
+_COMPILED: dict[tuple[Family, Any], Any] = {}
 
 
 def _first(parameters: Array) -> Array:

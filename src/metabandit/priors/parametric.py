@@ -8,28 +8,17 @@ import numpy as np
 
 from ..errors import InputError
 from ..settings import read_number
-from .base import Prior, check_arms, check_positive, check_precision, write_prior
+from .base import (
+    Prior,
+    check_positive,
+    check_precision,
+    check_scale,
+    count_arms,
+    per_arm,
+    write_prior,
+)
+from .best import expected_best
 from .families import BERNOULLI, BETA, GAUSSIAN, Array, beta_parameters, truncated_gaussian_family
-
-
-def _count_arms(arms: int | None, *values: object) -> int:
-    """The number of arms: as given, else as many as the longest list, else 2."""
-    if arms is not None:
-        return check_arms(arms)
-    lists = [value for value in values if isinstance(value, (list, tuple, np.ndarray))]
-    return max((len(value) for value in lists if len(value) > 1), default=2)
-
-
-def _per_arm(value: float | Sequence[float], arms: int, what: str) -> tuple[float, ...]:
-    numbers = tuple(check_positive(item, what) for item in np.atleast_1d(value))
-    for number in numbers:
-        if not 1e-9 <= number <= 1e9:
-            raise InputError(f"{what} must be between 1e-9 and 1e9, not {number:g}")
-    if len(numbers) == 1:
-        return numbers * arms
-    if len(numbers) != arms:
-        raise InputError(f"{what} has {len(numbers)} values for {arms} arms; give 1 or {arms}")
-    return numbers
 
 
 def _draw_beta(
@@ -66,31 +55,16 @@ class Bernoulli(Prior):
         alpha: float | Sequence[float] = 1.0,
         beta: float | Sequence[float] = 1.0,
     ) -> None:
-        self.arms = _count_arms(arms, alpha, beta)
-        self.alpha = _per_arm(alpha, self.arms, "alpha of the Bernoulli prior")
-        self.beta = _per_arm(beta, self.arms, "beta of the Bernoulli prior")
+        self.arms = count_arms(arms, alpha, beta)
+        self.alpha = per_arm(alpha, self.arms, "alpha of the Bernoulli prior")
+        self.beta = per_arm(beta, self.arms, "beta of the Bernoulli prior")
 
     def draw(self, rng: np.random.Generator, problems: int) -> Array:
         return _draw_beta(rng, self.alpha, self.beta, problems)[..., None]
 
     def expected_best(self) -> float:
         """The expected mean reward of the best arm: what always playing it would earn per play."""
-        from scipy.special import betainc
-
-        # The integral of P(best > x), by the tanh-sinh rule, which does not mind what happens at the
-        # ends of an interval; the steepest place is made an end.
-        steep = float(np.max(np.array(self.alpha) / np.add(self.alpha, self.beta)))
-        t = np.linspace(-4.0, 4.0, 1025)
-        near = 1.0 / (1.0 + np.exp(np.pi * np.sinh(t)))  # the distance to the nearer end, of 1
-        weight = np.pi * np.cosh(t) * near * near[::-1] * (t[1] - t[0])
-        total = 0.0
-        for low, high in ((0.0, steep), (steep, 1.0)):
-            x = low + (high - low) * near
-            below = np.prod(
-                [betainc(a, b, x) for a, b in zip(self.alpha, self.beta, strict=True)], axis=0
-            )
-            total += (high - low) * float(weight @ (1.0 - below))
-        return total
+        return expected_best(self.alpha, self.beta)
 
     def counts(self) -> Array:
         alpha, beta = np.array(self.alpha), np.array(self.beta)
@@ -138,12 +112,12 @@ class TruncatedGaussian(Prior):
         regret: str = "true",
     ) -> None:
         what = "of the truncated Gaussian prior"
-        self.arms = _count_arms(arms)
+        self.arms = count_arms(arms)
         self.low = read_number(low, f"low {what}")
         self.high = read_number(high, f"high {what}")
         if not self.low < self.high:
             raise InputError(f"low {what} must be less than high, not {low} and {high}")
-        length = self.high - self.low
+        length = check_scale(self.high - self.low, f"high - low {what}")
         self.mean_low = read_number(self.low if mean_low is None else mean_low, f"mean_low {what}")
         self.mean_high = read_number(
             self.high if mean_high is None else mean_high, f"mean_high {what}"
@@ -221,10 +195,10 @@ class Gaussian(Prior):
     def __init__(
         self, arms: int | None = None, *, mean: float = 0.0, spread: float = 1.0, noise: float = 1.0
     ) -> None:
-        self.arms = _count_arms(arms)
+        self.arms = count_arms(arms)
         self.mean = read_number(mean, "mean of the Gaussian prior")
-        self.spread = check_positive(spread, "spread of the Gaussian prior")
-        self.noise = check_positive(noise, "noise of the Gaussian prior")
+        self.spread = check_scale(spread, "spread of the Gaussian prior")
+        self.noise = check_scale(noise, "noise of the Gaussian prior")
         check_precision(abs(self.mean), min(self.spread, self.noise))
 
     def draw(self, rng: np.random.Generator, problems: int) -> Array:
@@ -264,12 +238,18 @@ class BetaRewards(Prior):
         beta: float | Sequence[float] = 1.0,
         concentration: float = 10.0,
     ) -> None:
-        self.arms = _count_arms(arms, alpha, beta)
-        self.alpha = _per_arm(alpha, self.arms, "alpha of the Beta-rewards prior")
-        self.beta = _per_arm(beta, self.arms, "beta of the Beta-rewards prior")
+        self.arms = count_arms(arms, alpha, beta)
+        self.alpha = per_arm(alpha, self.arms, "alpha of the Beta-rewards prior")
+        self.beta = per_arm(beta, self.arms, "beta of the Beta-rewards prior")
         self.concentration = check_positive(
             concentration, "concentration of the Beta-rewards prior"
         )
+        if not 1e-6 <= self.concentration <= 1e6:
+            raise InputError(
+                f"concentration of the Beta-rewards prior must be between 1e-6 and 1e6, not "
+                f"{self.concentration:g}; rewards that are all but their mean, or all but 0 and 1, are "
+                f"close to those at the ends"
+            )
 
     def draw(self, rng: np.random.Generator, problems: int) -> Array:
         means = _draw_beta(rng, self.alpha, self.beta, problems)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import csv
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, nearest
-from ..files import read_text
-from ..settings import is_number, read_number
-from .base import Prior, check_arms, check_positive, check_precision, write_prior
+from ..settings import check_whole
+from ..sheets import Sheet, read_sheet
+from .base import Prior, check_arms, check_positive, check_precision, check_scale, write_prior
 from .families import BERNOULLI, BETA, GAUSSIAN, Array, Family, beta_parameters
+from .history import id_columns, looks_like_counts
 
+_FEW = 20
 _FAMILIES = {family.name: family for family in (BERNOULLI, GAUSSIAN, BETA)}
 
 
@@ -26,7 +28,8 @@ class Table(Prior):
     Parameters
     ----------
     path : str, Path or array
-        The file, whose first row may hold column names; or an array [problem, arm].
+        The file, whose first row may hold column names, and whose first columns may say which test
+        a row is of; or an array [problem, arm].
     arms : int, optional
         The number of arms, to be compared with the columns.
     family : {"bernoulli", "gaussian", "beta"}
@@ -44,6 +47,9 @@ class Table(Prior):
     (2, 'table:problems=3,family=bernoulli')
     """
 
+    # The problems that a part does not have.
+    held_out: Table | None = None
+
     def __init__(
         self,
         path: str | Path | npt.ArrayLike,
@@ -57,12 +63,17 @@ class Table(Prior):
         if family not in _FAMILIES:
             raise InputError(f"unknown family {family!r} for a table; {nearest(family, _FAMILIES)}")
         self.family = _FAMILIES[family]
-        self.noise = check_positive(noise, "noise of the table")
+        self.noise = check_scale(noise, "noise of the table")
         self.concentration = check_positive(concentration, "concentration of the table")
         self.means = (
             _read_means(self.path, self.family) if self.path else _check_means(path, self.family)
         )
-        self.arms = self.means.shape[1]
+        self.arms = check_whole(
+            self.means.shape[1],
+            f"the number of columns of {self.path or 'the table'}",
+            2,
+            most=10_000,
+        )
         if self.family == GAUSSIAN:
             check_precision(float(np.abs(self.means).max()), self.noise)
         if arms is not None and check_arms(arms) != self.arms:
@@ -70,6 +81,21 @@ class Table(Prior):
                 f"{self.path or 'the table'} has {self.arms} columns, so its problems have "
                 f"{self.arms} arms, not {arms}; leave out --arms"
             )
+
+    def split(self) -> Table:
+        """The part to learn on: half of the problems; `held_out` is the other half, to report on.
+
+        What is learned on problems looks better on them than on others. A table of fewer than
+        20 problems is left whole.
+        """
+        if len(self.means) < _FEW or self.held_out is not None:
+            return self
+        order = np.random.default_rng(len(self.means)).permutation(len(self.means))
+        half = (len(order) + 1) // 2
+        part, rest = copy(self), copy(self)
+        part.means, rest.means = self.means[order[:half]], self.means[order[half:]]
+        part.held_out = rest
+        return part
 
     def draw(self, rng: np.random.Generator, problems: int) -> Array:
         means = self.means[rng.integers(0, len(self.means), problems)]
@@ -88,47 +114,34 @@ class Table(Prior):
 
 def _read_means(path: Path, family: Family) -> Array:
     """Mean rewards [problem, arm] from a CSV file, each checked against the family's support."""
-    content = read_text(path, encoding="utf-8-sig")
-    try:
-        lines = list(csv.reader(content.splitlines()))
-    except csv.Error as error:
-        raise InputError(f"the file {path} is no CSV file: {error}") from None
-    rows: list[list[float]] = []
-    width = 0
-    for number, cells in enumerate(lines, start=1):
-        if not any(cell.strip() for cell in cells):
-            continue
-        if not width:
-            width = len(cells)
-            if not any(is_number(cell) for cell in cells):
-                continue
-        if len(cells) != width:
-            raise InputError(
-                f"{path}, line {number}: {len(cells)} cells, the first line has {width}"
-            )
-        rows.append(
-            [
-                _read_mean(cell, f"{path}, line {number}, column {column}", family)
-                for column, cell in enumerate(cells, start=1)
-            ]
+    sheet = read_sheet(path)
+    columns = [column for column in sheet.columns if column not in id_columns(sheet)]
+    if sheet.rows and len(columns) < 2:
+        raise InputError(
+            f"{path} has {len(columns)} column of means; a problem has at least 2 arms, one column each"
         )
+    if looks_like_counts(sheet):
+        raise InputError(
+            f"{path} holds counts ({', '.join(filter(None, sheet.titles))}), and a table holds means; "
+            f"what the counts say of such problems is a prior that `metabandit fit {path}` finds"
+        )
+    rows = [
+        [_read_mean(sheet, row, column, family) for column in columns]
+        for row in range(len(sheet.rows))
+    ]
     if not rows:
         raise InputError(
             f"{path} holds no problem: one row per problem, one column per arm is expected"
         )
-    if width < 2:
-        raise InputError(f"{path} has 1 column; a problem has at least 2 arms, one column each")
     return np.array(rows)
 
 
-def _read_mean(cell: str, where: str, family: Family) -> float:
-    if not cell.strip():
-        raise InputError(f"{where}: the cell is empty; every arm needs its mean reward")
-    value = read_number(cell, where)
+def _read_mean(sheet: Sheet, row: int, column: int, family: Family) -> float:
+    value = sheet.number(row, column, "every arm needs its mean reward")
     low, high = family.support
     if not low <= value <= high:
         raise InputError(
-            f"{where}: {value:g} is no mean of a {family.name} reward, "
+            f"{sheet.where(row, column)}: {value:g} is no mean of a {family.name} reward, "
             f"which lies between {low:g} and {high:g}"
         )
     return value

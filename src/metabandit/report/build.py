@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError
-from ..files import check_new, written
-from .content import FORMATS, Report
+from ..errors import InputError, shown
+from ..files import check_new, read_text, written
+from .content import FORMATS, Figure, Report, ReportTable
+from .drawing import save
 from .registry import study_of
+from .writing import as_markdown, as_page, latex, markdown
 
 
 def load_report(paths: str | Path | Sequence[str | Path]) -> Report:
@@ -42,7 +46,8 @@ def load_report(paths: str | Path | Sequence[str | Path]) -> Report:
         raise InputError("a report needs records: name at least one file")
     study = _study(found[0])
     if len(found) == 1 and study is not None:
-        report: Report = study.read_report(found[0])
+        with _as_damage(found[0], "no records of `reproduce`"):
+            report: Report = study.read_report(found[0])
         return report
     from .runs import join
 
@@ -55,10 +60,31 @@ def _study(path: Path) -> Any:
         with path.open(encoding="utf-8") as file:
             header = json.loads(file.readline())
     except OSError as error:
-        raise InputError(f"the records {path} cannot be read: {error.strerror}") from None
-    except ValueError:
+        raise InputError(f"the records {shown(path)} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError):
         return None
     return study_of(header)
+
+
+@contextmanager
+def _as_damage(path: object, what: str) -> Iterator[None]:
+    """Turn what goes wrong with the values of a file, also while they are drawn, into its damage."""
+    try:
+        with warnings.catch_warnings():
+            # Of letters that a font lacks, or values that a picture cannot show.
+            warnings.simplefilter("ignore")
+            yield
+    except InputError:
+        raise
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError) as error:
+        found: Exception = error
+    except (TypeError, ValueError) as error:
+        found = error
+    else:
+        return
+    raise InputError(
+        f"{shown(path)} is damaged, or {what} ({type(found).__name__} in its values)"
+    ) from None
 
 
 def _load_run(path: Path, prefix: str) -> Report:
@@ -67,20 +93,20 @@ def _load_run(path: Path, prefix: str) -> Report:
 
     if _study(path) is not None:
         raise InputError(f"{path} holds the records of a reproduction: it has a report of its own")
+    content = read_text(path)
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
+        value = json.loads(content)
+    except (ValueError, RecursionError):
         raise InputError(
             f"{path} is neither JSON, as the commands print it with --json, nor the records of `reproduce`"
         ) from None
     if not isinstance(value, dict):
         raise InputError(f"{path} is no result of a run; {SOURCES}")
-    try:
-        return run_report(value, prefix)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
-    except (LookupError, TypeError, ValueError, AttributeError):
-        raise InputError(f"{path} is damaged, or no result of a run; {SOURCES}") from None
+    with _as_damage(path, f"no result of a run; {SOURCES}"):
+        try:
+            return run_report(value, prefix)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
 
 
 def check_targets(
@@ -140,38 +166,49 @@ def write_report(
         raise InputError(f"a report is what load_report gives, not {report!r}")
     if out is None and tables is None and figures is None:
         raise InputError("nothing is to be written: give out, tables or figures")
-    formats = _check_formats(formats)
-    target, tabled, drawn = (
-        None if path is None else Path(path) for path in (out, tables, figures)
-    )
-    check_targets(target, tabled, drawn, force=force)
-    _make_folder(tabled, [table.id for table in report.tables()], force=force)
-    _make_folder(drawn, [figure.id for figure in report.figures()], force=force)
-    done = _write_parts(report, tabled, drawn, formats)
-    if target is not None:
-        _write_text(target, _text(report, target, drawn, formats, progress))
-        done.insert(0, target)
-    return done
-
-
-def _check_formats(formats: str | Sequence[str]) -> Sequence[str]:
     formats = [formats] if isinstance(formats, str) else formats
     if not formats:
         raise InputError("no format is given for the pictures: svg, png or pdf")
     for name in formats:
         if name not in FORMATS:
             raise InputError(f"a picture is one of {', '.join(FORMATS)}, not {name!r}")
-    return formats
+    target, tabled, drawn = (
+        None if path is None else Path(path) for path in (out, tables, figures)
+    )
+    check_targets(target, tabled, drawn, force=force)
+    done = []
+    if tabled is not None:
+        _make_folder(tabled, report.tables(), force=force)
+    if drawn is not None:
+        _make_folder(drawn, report.figures(), force=force)
+    if tabled is not None:
+        for table in report.tables():
+            above = f"{table.caption}\n\n" if table.caption else ""
+            done.append(_write(tabled / f"{table.id}.md", above + markdown(table)))
+            done.append(_write(tabled / f"{table.id}.tex", latex(table)))
+    # Some values are looked at only now.
+    with _as_damage("what the report is made from", "no result of a run"):
+        if drawn is not None:
+            for figure in report.figures():
+                done += [save(figure, drawn / f"{figure.id}.{name}") for name in formats]
+        if target is not None:
+            if target.suffix == ".html":
+                text = as_page(report, progress)
+            else:
+                text = as_markdown(report, _links(report, target, drawn, formats))
+            done.insert(0, _write(target, text))
+    return done
 
 
-def _make_folder(folder: Path | None, names: Sequence[str], *, force: bool) -> None:
-    """Make a folder, if one is given; refuse to overwrite files with these names."""
-    if folder is None:
-        return
+def _make_folder(
+    folder: Path, parts: Sequence[ReportTable] | Sequence[Figure], *, force: bool
+) -> None:
+    """Make a folder for parts of a report; refuse to overwrite files with their names."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"the folder {folder} cannot be made: {error.strerror}") from None
+    names = {part.id for part in parts}
     for path in folder.iterdir():
         if path.stem in names and not force:
             raise InputError(
@@ -179,50 +216,22 @@ def _make_folder(folder: Path | None, names: Sequence[str], *, force: bool) -> N
             )
 
 
-def _write_text(path: Path, text: str) -> Path:
+def _write(path: Path, text: str) -> Path:
     with written(path, "the report") as file:
-        file.write(text.encode())
+        file.write(text.encode("utf-8", "backslashreplace"))
     return path
 
 
-def _write_parts(
-    report: Report, tables: Path | None, figures: Path | None, formats: Sequence[str]
-) -> list[Path]:
-    """Each table and each picture as a file."""
-    from .drawing import save
-    from .writing import latex, markdown
-
-    done = []
-    if tables is not None:
-        for table in report.tables():
-            above = f"{table.caption}\n\n" if table.caption else ""
-            done.append(_write_text(tables / f"{table.id}.md", above + markdown(table)))
-            done.append(_write_text(tables / f"{table.id}.tex", latex(table)))
-    if figures is not None:
-        for figure in report.figures():
-            done += [save(figure, figures / f"{figure.id}.{name}") for name in formats]
-    return done
-
-
-def _text(
-    report: Report,
-    target: Path,
-    figures: Path | None,
-    formats: Sequence[str],
-    progress: Callable[[int, int], None] | None,
-) -> str:
-    """The report as a page, or as Markdown with links to its pictures."""
-    if target.suffix == ".html":
-        from .page import as_page
-
-        return as_page(report, progress)
-    from .writing import as_markdown
-
+def _links(
+    report: Report, target: Path, figures: Path | None, formats: Sequence[str]
+) -> dict[str, str]:
+    """Where the pictures of a Markdown file are, as it links to them."""
+    if figures is None:
+        return {}
+    folder = Path(os.path.relpath(figures, target.parent))
+    kind = next(name for name in FORMATS if name in formats)
     links = {}
-    if figures is not None:
-        folder = Path(os.path.relpath(figures, target.parent))
-        kind = next(name for name in FORMATS if name in formats)
-        for figure in report.figures():
-            link = (folder / f"{figure.id}.{kind}").as_posix()
-            links[figure.id] = link if re.fullmatch(r"[\w./-]+", link) else f"<{link}>"
-    return as_markdown(report, links)
+    for figure in report.figures():
+        link = (folder / f"{figure.id}.{kind}").as_posix()
+        links[figure.id] = link if re.fullmatch(r"[\w./-]+", link) else f"<{link}>"
+    return links

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import floor, log10
 from typing import Any
@@ -68,6 +68,21 @@ class Section:
     paragraphs: tuple[str, ...] = ()
     tables: tuple[ReportTable, ...] = ()
     figures: tuple[Figure, ...] = ()
+
+
+# A section to be: its id and title, with tables and figures of which some may be missing.
+Part = tuple[str, str, Sequence[ReportTable | None], Sequence[Figure | None]]
+
+
+def make_sections(parts: Iterable[Part]) -> tuple[Section, ...]:
+    """Sections of what there is to show; those with nothing in them are left out."""
+    made = []
+    for name, title, some, drawn in parts:
+        tables = tuple(table for table in some if table is not None and table.rows)
+        figures = tuple(figure for figure in drawn if figure is not None)
+        if tables or figures:
+            made.append(Section(name, title, (), tables, figures))
+    return tuple(made)
 
 
 @dataclass(frozen=True)

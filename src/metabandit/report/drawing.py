@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -114,15 +113,8 @@ def _whole(axes: Any) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
-@dataclass(frozen=True)
-class Line:
-    """A line of a picture, with half the width of its band if it has one."""
-
-    label: str
-    x: Sequence[float]
-    y: Sequence[float]
-    half: Sequence[float] | None = None
-    steps: bool = False
+# A line of a picture: its label, x, y, and half the width of its band if it has one.
+Line = tuple[str, Sequence[float], Sequence[float], Sequence[float] | None]
 
 
 def curves(
@@ -131,6 +123,7 @@ def curves(
     x: str,
     y: str,
     axis: str = "",
+    steps: bool = False,
     levels: Mapping[str, float] | None = None,
     top: float | None = None,
     title: str = "",
@@ -138,8 +131,23 @@ def curves(
 ) -> Any:
     """Lines with their bands, and levels across; the x axis is plain, `log` or `whole` (numbers)."""
     figure, axes = new_axes(width, 4.6)
-    for place, line in enumerate(lines):
-        _curve(axes, line, place)
+    for place, (label, at, values, half) in enumerate(lines):
+        colour = COLOURS[place % len(COLOURS)]
+        axes.plot(
+            at,
+            values,
+            color=colour,
+            linestyle=LINES[place % len(LINES)],
+            marker=MARKERS[place % len(MARKERS)],
+            markersize=4,
+            markevery=max(1, len(at) // 8),
+            drawstyle="steps-post" if steps else "default",
+            label=_short(label),
+        )
+        if half is not None:
+            low, high = np.subtract(values, half), np.add(values, half)
+            step = "post" if steps else None
+            axes.fill_between(at, low, high, color=colour, alpha=0.2, linewidth=0, step=step)
     for place, (label, level) in enumerate((levels or {}).items()):
         axes.axhline(level, color=INK, linewidth=1.2, linestyle=("-", "--", ":")[place % 3])
         where = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
@@ -154,25 +162,6 @@ def curves(
     axes.set(xlabel=x, ylabel=y, title=title)
     figure.legend(loc="outside lower center", ncols=2 if width > 5 else 1)
     return figure
-
-
-def _curve(axes: Any, line: Line, place: int) -> None:
-    colour = COLOURS[place % len(COLOURS)]
-    axes.plot(
-        line.x,
-        line.y,
-        color=colour,
-        linestyle=LINES[place % len(LINES)],
-        marker=MARKERS[place % len(MARKERS)],
-        markersize=4,
-        markevery=max(1, len(line.x) // 8),
-        drawstyle="steps-post" if line.steps else "default",
-        label=_short(line.label),
-    )
-    if line.half is not None:
-        low, high = np.subtract(line.y, line.half), np.add(line.y, line.half)
-        step = "post" if line.steps else None
-        axes.fill_between(line.x, low, high, color=colour, alpha=0.2, linewidth=0, step=step)
 
 
 # A row of a dot plot: its label, its group, and a number per series, if there is one.
@@ -245,7 +234,7 @@ def heat_maps(
     return figure
 
 
-# A formula as it stands in a ranking, with formula, length and regret.
+# Formulas as they stand in a ranking, with formula, length and regret.
 Formulas = Sequence[Mapping[str, Any]]
 
 
@@ -261,28 +250,27 @@ def _name_points(axes: Any, items: Formulas, offsets: Sequence[tuple[int, int]])
 
 
 def lengths(
-    best: Formulas,
+    found: Mapping[str, Any],
     *,
     published: Mapping[str, Formulas],
     levels: Mapping[str, float],
-    refined: Mapping[str, Any] | None,
     floor: float | None,
     horizon: int,
     title: str,
 ) -> Any:
     """Regret against length: what simplicity costs.
 
-    published: formulas of others, by what to call them; refined: the best formula with learned
-    numbers (expression, regret)
+    found: of a search, the best formula of each length, and the ranking; published: formulas of
+    others, by what to call them
     """
+    best: Formulas = found["best_of_length"]
     figure, axes = new_axes(height=4.9)
     highest = 2.2 * min(item["regret"] for item in best)
+    shown = [item for item in best if item["regret"] <= highest]
     front: list[Mapping[str, Any]] = []
-    for item in best:
+    for item in shown:
         if not front or item["regret"] < front[-1]["regret"]:
             front.append(item)
-    front = [item for item in front if item["regret"] <= highest]
-    shown = [item for item in best if item["regret"] <= highest]
     _points(axes, shown, "o", SKY, "best formula of each length")
     end = {**front[-1], "length": max(item["length"] for item in best)}
     x, y = zip(*((item["length"], item["regret"]) for item in (*front, end)), strict=True)
@@ -294,11 +282,11 @@ def lengths(
             _points(axes, seen, "^", VERMILION, label)
             seen.sort(key=lambda item: item["regret"])
             _name_points(axes, seen, [(7, -12), *[(7, 6)] * (len(seen) - 1)])
+    refined = next((item["refined"] for item in found["ranking"] if item["refined"]), None)
     if refined is not None:
         label = f"with learned numbers: {refined['expression']}"
         axes.axhline(refined["regret"], color=PINK, linestyle="-.", label=label)
-    everything = [*best, *(item for items in published.values() for item in items)]
-    last = max(item["length"] for item in everything)
+    last = max(item["length"] for items in (best, *published.values()) for item in items)
     for label, level in levels.items():
         if level <= highest:
             axes.axhline(level, color=GREY, linewidth=1, linestyle="--")
@@ -308,8 +296,7 @@ def lengths(
         axes.axhline(floor, color=INK, linewidth=1.5, label="Bayes-optimal floor")
     axes.set_xlim(0.5, last + 1.5)
     _whole(axes)
-    axes.set_xlabel("length of the formula (symbols)")
-    axes.set_ylabel(f"regret after {horizon} plays")
-    axes.set_title(title)
+    y_label = f"regret after {horizon} plays"
+    axes.set(xlabel="length of the formula (symbols)", ylabel=y_label, title=title)
     figure.legend(loc="outside lower center", ncols=2, fontsize=8)
     return figure

@@ -1,25 +1,27 @@
-"""Reports of single runs: what `evaluate`, `learn` and `search` print with --json."""
+"""Reports of single runs: what `evaluate`, `learn`, `search` and `trial` print with --json."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
 from ..data import read_data
-from ..engine.results import NORMAL_95
+from ..engine.results import NORMAL_95, floor_name
 from ..errors import InputError
 from ..policies.file import PolicyFile
 from ..priors import Bernoulli
 from ..priors import prior as read_prior
-from .content import Cell, Figure, Report, ReportTable, Section, number, percent, row
+from .content import Cell, Figure, Part, Report, ReportTable, make_sections, number, percent, row
 from .drawing import Line, curves, dots, lengths
 from .maps import policy_maps
 from .registry import published_formulas
+from .trials import trial_parts
 
 SOURCES = (
-    "a report is made from what `evaluate`, `learn` or `search` printed with --json, or from the "
+    "a report is made from what `evaluate`, `learn`, `search` or `trial` printed with --json, or from the "
     "records of `reproduce`"
 )
 # Lines that one picture can hold.
@@ -41,23 +43,27 @@ Run = Mapping[str, Any]
 def run_report(value: Run, prefix: str) -> Report:
     """The report of a run, as its command printed it; the ids of its parts begin with `prefix`."""
     if "results" in value:
-        parts = [
-            (f"{item['horizon']} plays", run_report(item, f"{prefix}-{place}"))
-            for place, item in enumerate(value["results"], 1)
-        ]
-        return join(parts)
+        return join(
+            [
+                (f"{item['horizon']} plays", run_report(item, f"{prefix}-{place}"))
+                for place, item in enumerate(value["results"], 1)
+            ]
+        )
     if "seconds" not in value and "learned" in value:
         raise InputError(
             "this is the policy that was found, not the run; give what `learn` or `search` printed with --json"
         )
     if "ranking" in value:
-        return Report("Search for formulas", sections=tuple(_search(value, prefix)))
-    if "learned" in value:
-        title = f"Learning {value['learned']['space']}"
-        return Report(title, sections=tuple(_learning(value, prefix)))
-    if "policies" not in value:
+        title, parts = "Search for formulas", _search(value, prefix)
+    elif "learned" in value:
+        title, parts = f"Learning {value['learned']['space']}", _learning(value, prefix)
+    elif "designs" in value:
+        title, parts = "Operating characteristics", trial_parts(value, prefix)
+    elif "policies" in value:
+        title, parts = "Evaluation", _evaluation(value, prefix)
+    else:
         raise InputError(f"this is no result of a run; {SOURCES}")
-    return Report("Evaluation", sections=tuple(_evaluation(value, prefix)))
+    return Report(title, sections=make_sections(parts))
 
 
 def join(reports: Sequence[tuple[str, Report]]) -> Report:
@@ -72,12 +78,14 @@ def join(reports: Sequence[tuple[str, Report]]) -> Report:
     return Report(f"{len(reports)} runs", sections=tuple(sections))
 
 
-def _evaluation(value: Run | None, prefix: str) -> list[Section]:
+def _evaluation(value: Run | None, prefix: str) -> list[Part]:
     if not value:
         return []
     title = f"Regret after {value['horizon']} plays"
-    tables, figures = (_policies(value, prefix),), tuple(_evaluation_figures(value, prefix))
-    return [Section(f"{prefix}-evaluation", title, (), tables, figures)]
+    # The best first.
+    value = {**value, "policies": sorted(value["policies"], key=lambda item: item["mean_regret"])}
+    figures = [_curves(value, prefix), _above_floor(value, prefix)]
+    return [(f"{prefix}-evaluation", title, [_policies(value, prefix)], figures)]
 
 
 def _half(item: Run, method: str) -> float | None:
@@ -93,94 +101,89 @@ def _policies(value: Run, prefix: str) -> ReportTable:
     if method != "exact":
         runs = f", {value['runs']} of each problem" if value["runs"] > 1 else ""
         how = f"{value['episodes']:,} episodes{runs}, seed {value['seed']}"
+    columns = ["policy", "regret", "simple regret", "plays of each arm"]
+    if floor is not None:
+        columns.insert(2, "above the floor")
     rows = []
-    for item in sorted(value["policies"], key=lambda item: item["mean_regret"]):
+    for item in value["policies"]:
         half = _half(item, method)
         above = []
         if floor is not None:
             share = None if half is None else half / floor["regret"]
             above = [percent(item["above_floor"], 2, half=share)]
-        rows.append(
-            row(
-                item["policy"],
-                number(item["mean_regret"], 6 if method == "exact" else 4, half=half),
-                *above,
-                number(item["simple_regret"], 3),
-                " / ".join(f"{plays:.1f}" for plays in item["plays"][:4]),
-            )
-        )
-    columns = ["policy", "regret", "simple regret", "plays of each arm"]
+        regret = number(item["mean_regret"], 6 if method == "exact" else 4, half=half)
+        plays = " / ".join(f"{count:.1f}" for count in item["plays"][:4])
+        rows.append(row(item["policy"], regret, *above, number(item["simple_regret"], 3), plays))
     if floor is not None:
-        columns.insert(2, "above the floor")
-        rows.append(row("Bayes-optimal", number(floor["regret"], 6), "", "", ""))
-    about = f"{value['arms']} arms, {value['prior']}, {value['horizon']} plays; {how}"
-    caption = f"{about}. Less is better."
+        rows.append(row(floor_name(floor.get("kind", "")), number(floor["regret"], 6), "", "", ""))
     return ReportTable(
-        f"{prefix}-policies", "Regret of each policy", tuple(columns), tuple(rows), caption=caption
+        f"{prefix}-policies",
+        "Regret of each policy",
+        tuple(columns),
+        tuple(rows),
+        caption=f"{_problems(value)}; {how}. Less is better.",
     )
 
 
-def _evaluation_figures(value: Run, prefix: str) -> list[Figure]:
-    horizon, exact = value["horizon"], value["method"] == "exact"
-    ranked = sorted(value["policies"], key=lambda item: -item["mean_regret"])
-    lines = [
-        Line(
-            item["policy"],
-            [point["plays"] for point in item["curve"]],
-            [point["mean_regret"] for point in item["curve"]],
-            [NORMAL_95 * (point["standard_error"] or 0.0) for point in item["curve"]],
+def _curves(value: Run, prefix: str) -> Figure | None:
+    """Regret over plays, of the best policies."""
+    shown = value["policies"][:_MOST_LINES]
+    lines: list[Line] = []
+    for item in reversed(shown):
+        plays, regret = (
+            [point[key] for point in item["curve"]] for key in ("plays", "mean_regret")
         )
-        for item in ranked
+        half = [NORMAL_95 * (point["standard_error"] or 0.0) for point in item["curve"]]
+        lines.append((item["policy"], plays, regret, half))
+    if not lines or len(lines[0][1]) < 2:
+        return None
+    horizon = value["horizon"]
+    total = len(value["policies"])
+    some = f", the best {len(shown)} of {total} policies" if len(shown) < total else ""
+    noise = ", exact." if value["method"] == "exact" else "; bands are 95 % intervals."
+    axis = "log" if horizon > 50 else ""
+    return Figure(
+        f"{prefix}-curves",
+        "Regret over plays",
+        f"Mean regret over {horizon} plays{some}{noise}",
+        partial(curves, lines, x="plays", y="regret", axis=axis),
+    )
+
+
+def _above_floor(value: Run, prefix: str) -> Figure | None:
+    """How far each policy is above the floor."""
+    if value["floor"] is None:
+        return None
+    rows = [
+        (item["policy"], "", [100.0 * item["above_floor"]])
+        for item in value["policies"]
+        if item["above_floor"] is not None
     ]
-    figures = []
-    if lines and len(lines[0].x) > 1:
-        shown = lines[-_MOST_LINES:]
-        some = f", the best {len(shown)} of {len(lines)} policies" if shown != lines else ""
-        figures.append(
-            Figure(
-                f"{prefix}-curves",
-                "Regret over plays",
-                f"Mean regret over {horizon} plays{some}"
-                + (", exact." if exact else "; bands are 95 % intervals."),
-                partial(curves, shown, x="plays", y="regret", axis="log" if horizon > 50 else ""),
-            )
-        )
-    if value["floor"] is not None:
-        rows = [
-            (item["policy"], "", [100.0 * item["above_floor"]])
-            for item in reversed(ranked)
-            if item["above_floor"] is not None
-        ]
-        x = "above the floor (logarithmic)"
-        figures.append(
-            Figure(
-                f"{prefix}-floor",
-                "Regret above the Bayes-optimal floor",
-                "How much more regret each policy has than the best possible one. Marks at 0.01 % mean "
-                "0.01 % or less." + ("" if exact else " Simulated: the table has the noise."),
-                partial(dots, rows, [f"T = {horizon}"], x=x, least=0.01),
-            )
-        )
-    return figures
+    noise = "" if value["method"] == "exact" else " Simulated: the table has the noise."
+    series, x = [f"T = {value['horizon']}"], "above the floor (logarithmic)"
+    return Figure(
+        f"{prefix}-floor",
+        "Regret above the Bayes-optimal floor",
+        "How much more regret each policy has than the best possible one. Marks at 0.01 % mean "
+        f"0.01 % or less.{noise}",
+        partial(dots, rows, series, x=x, least=0.01),
+    )
 
 
-def _maps(value: Run, prefix: str) -> list[Section]:
+def _maps(value: Run, prefix: str) -> Part:
     """What the policy of a file does, beside UCB1-Tuned and the optimum; two Bernoulli arms."""
     content = {item.name: value[item.name] for item in fields(PolicyFile) if item.name in value}
     file = read_data(PolicyFile, content)
     origin = file.learned
     assert origin is not None
-    try:
+    known = None
+    figures: Sequence[Figure] = ()
+    with suppress(InputError):  # a person's own prior, or a file that is not here
         known = read_prior(origin.prior, arms=origin.arms)
-    except InputError:  # a person's own prior, or a file that is not here
-        return []
-    if type(known) is not Bernoulli or known.arms != 2 or origin.horizon < 4:
-        return []
-    made = file.policy.policy("learned")
-    figures = policy_maps("learned", made, known, origin.horizon, prefix=prefix)
-    if not figures:
-        return []
-    return [Section(f"{prefix}-maps", "What the policy does", figures=figures)]
+    if type(known) is Bernoulli and known.arms == 2 and origin.horizon >= 4:
+        made = file.policy.policy("learned")
+        figures = policy_maps("learned", made, known, origin.horizon, prefix=prefix)
+    return f"{prefix}-maps", "What the policy does", [], figures
 
 
 def _origin(value: Run, prefix: str) -> ReportTable:
@@ -207,14 +210,10 @@ def _objective(learned: Run) -> str:
     return _OBJECTIVES.get(name, f"{name} of regret")
 
 
-def _learning(value: Run, prefix: str) -> list[Section]:
-    figure, table = _learning_figure(value, prefix), _origin(value, prefix)
-    figures = () if figure is None else (figure,)
-    return [
-        *_evaluation(value.get("comparison"), prefix),
-        Section(f"{prefix}-way", "Learning", tables=(table,), figures=figures),
-        *_maps(value, prefix),
-    ]
+def _learning(value: Run, prefix: str) -> list[Part]:
+    table, figure = _origin(value, prefix), _learning_figure(value, prefix)
+    way: Part = (f"{prefix}-way", "Learning", [table], [figure])
+    return [*_evaluation(value.get("comparison"), prefix), way, _maps(value, prefix)]
 
 
 def _learning_figure(value: Run, prefix: str) -> Figure | None:
@@ -230,7 +229,10 @@ def _learning_figure(value: Run, prefix: str) -> Figure | None:
     x = [item["generation"] + 1 for item in last]
     best = [item["best"] for item in last]
     middle = [float("nan") if item["median"] is None else item["median"] for item in last]
-    lines = [Line("best candidate of the generation", x, best), Line("middle candidate", x, middle)]
+    lines: list[Line] = [
+        ("best candidate of the generation", x, best, None),
+        ("middle candidate", x, middle, None),
+    ]
     what, floor = _objective(learned), learned.get("floor")
     levels = {"floor": floor} if floor and learned["objective"] == "regret" else {}
     worst = sorted(best)[len(best) * 9 // 10]
@@ -243,17 +245,14 @@ def _learning_figure(value: Run, prefix: str) -> Figure | None:
     )
 
 
-def _search(value: Run, prefix: str) -> list[Section]:
-    figures = (length_figure(value, prefix),)
-    return [
-        Section(f"{prefix}-formulas", "Formulas", (), (_ranking(value, prefix),), figures),
-        *_evaluation(value.get("comparison"), prefix),
-        *_maps(value, prefix),
-    ]
+def _search(value: Run, prefix: str) -> list[Part]:
+    table, figure = _ranking(value, prefix), length_figure(value, prefix)
+    found: Part = (f"{prefix}-formulas", "Formulas", [table], [figure])
+    return [found, *_evaluation(value.get("comparison"), prefix), _maps(value, prefix)]
 
 
-def _problems(learned: Run) -> str:
-    return f"{learned['arms']} arms, {learned['prior']}, {learned['horizon']} plays"
+def _problems(about: Run) -> str:
+    return f"{about['arms']} arms, {about['prior']}, {about['horizon']} plays"
 
 
 def _ranking(value: Run, prefix: str) -> ReportTable:
@@ -291,10 +290,9 @@ def length_figure(value: Run, prefix: str = "run") -> Figure:
         "The best formula of each length; every symbol counts as one.",
         partial(
             lengths,
-            value["best_of_length"],
+            value,
             published=published_formulas(learned),
             levels={item["policy"]: item["mean_regret"] for item in rivals},
-            refined=next((item["refined"] for item in value["ranking"] if item["refined"]), None),
             floor=learned.get("floor"),
             horizon=learned["horizon"],
             title=_problems(learned),

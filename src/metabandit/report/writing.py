@@ -1,11 +1,12 @@
-"""Tables as Markdown and LaTeX, and a whole report as Markdown."""
+"""Tables as Markdown and LaTeX; a whole report as Markdown, or as one HTML page that needs nothing else."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from .content import Report, ReportTable
+from .content import Figure, Report, ReportTable
+from .drawing import INK, svg
 
 _LATEX = {
     **{letter: rf"\{letter}" for letter in "&%$#_{}"},
@@ -27,7 +28,8 @@ def _escape_latex(text: str) -> str:
 
 
 def _escape_markdown(text: str) -> str:
-    return re.sub(r"([|*_<])", r"\\\1", text).replace("\n", " ")
+    """Text that stays text: no table cell, emphasis, tag or link begins or ends in it."""
+    return re.sub(r"([\\|*_<]|\](?=[(\[:]))", r"\\\1", text).replace("\n", " ")
 
 
 def markdown(table: ReportTable) -> str:
@@ -84,3 +86,40 @@ def as_markdown(report: Report, pictures: Mapping[str, str] | None = None) -> st
                 parts.append(f"{say(table.caption)}\n")
             parts.append(markdown(table))
     return "\n".join(parts)
+
+
+def _inline(figure: Figure) -> str:
+    """The picture as SVG: names of its own, text in the colour of the page, a description."""
+    from markupsafe import Markup
+
+    text = svg(figure)
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
+    for pattern in (r'\bid="()', r'href="(#)', r"url\((#)"):
+        text = re.sub(pattern, lambda found: f"{found.group(0)}{figure.id}-", text)
+    text = text.replace(INK, "currentColor")
+    head, rest = text.split(">", 1)
+    box = re.search(r'viewBox="[^"]*"', head)
+    assert box is not None
+    opened = f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" {box.group(0)} role="img" aria-labelledby="{figure.id}-says">'
+    described = Markup('<title id="{}-says">{}</title>').format(figure.id, figure.title)
+    return Markup(opened) + described + Markup(rest)
+
+
+def as_page(report: Report, progress: Callable[[int, int], None] | None = None) -> str:
+    """The report as HTML; `progress` is called with how many pictures are drawn, and how many there are."""
+    from jinja2 import Environment, PackageLoader, select_autoescape
+
+    figures = report.figures()
+    pictures = {}
+    for figure in figures:
+        pictures[figure.id] = _inline(figure)
+        if progress is not None:
+            progress(len(pictures), len(figures))
+    environment = Environment(
+        loader=PackageLoader("metabandit.report", "."),
+        autoescape=select_autoescape(),
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("page.html").render(report=report, pictures=pictures)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ...report.content import Cell, Cells, ReportTable, row, significant
 from . import paper
-from .findings import Findings
 from .paper import HORIZONS
+from .records import Records
 
 _KINDS = {
     "learn": "learning and tuning",
@@ -20,25 +20,21 @@ _KINDS = {
 }
 
 
-def _full(findings: Findings) -> bool:
+def _full(records: Records) -> bool:
     """Whether budgets are the paper's; with others there is nothing to compare."""
-    return findings.records.scale == "paper"
+    return records.scale == "paper"
 
 
-def class_counts(findings: Findings) -> ReportTable | None:
+def class_counts(records: Records) -> ReportTable | None:
     """How many formulas and classes there are, by length."""
-    found = findings.get("classes")
+    found = records.found("classes")
     if found is None:
         return None
     rows = [row(*line.values()) for line in found["counts"]]
     rows.append(row("all", *found["totals"].values()))
-    if _full(findings):
-        theirs = [paper.COUNTS.get(name) for name in found["totals"]]
-        rounded = [
-            item if item is None or item == paper.COUNTS["classes"] else Cell(f"≈ {item:,}", item)
-            for item in theirs
-        ]
-        rows.append(row("paper", *rounded))
+    if _full(records):
+        theirs = (paper.COUNTS.get(name, (None, "")) for name in found["totals"])
+        rows.append(row("paper", *(Cell(said, value) for value, said in theirs)))
     return ReportTable(
         "classes-count",
         "Formulas and their classes, by length",
@@ -51,8 +47,8 @@ def class_counts(findings: Findings) -> ReportTable | None:
     )
 
 
-def _better(findings: Findings, horizon: int) -> Cells | None:
-    found = findings.get(f"better/{horizon}")
+def _better(records: Records, horizon: int) -> Cells | None:
+    found = records.found(f"better/{horizon}")
     if found is None:
         return None
     theirs = paper.BETTER[horizon]
@@ -61,14 +57,14 @@ def _better(findings: Findings, horizon: int) -> Cells | None:
     return row(
         f"classes that beat every generic policy, T = {horizon}",
         found["classes"],
-        Cell(f"about {theirs}" if _full(findings) else "", theirs),
+        Cell(f"about {theirs}" if _full(records) else "", theirs),
         f"{surely}{found['strategies']:,} that play differently; the best generic policy is "
         f"{found['rival']} with {found['rival_regret']:.4g}; compared {how}",
     )
 
 
-def _sooner(findings: Findings, horizon: int) -> Cells | None:
-    found = findings.get(f"sooner/{horizon}")
+def _sooner(records: Records, horizon: int) -> Cells | None:
+    found = records.found(f"sooner/{horizon}")
     if found is None:
         return None
     low, high = paper.SOONER
@@ -77,16 +73,16 @@ def _sooner(findings: Findings, horizon: int) -> Cells | None:
     return row(
         f"how many times faster the bandit search is, T = {horizon}",
         Cell(significant(ratio, 2), ratio),
-        Cell(f"{low} to {high}" if _full(findings) else "", low),
+        Cell(f"{low} to {high}" if _full(records) else "", low),
         f"{found['equal_seconds']:,.0f} s for equal effort (from {found['played']} classes) against "
         f"{found['search_seconds']:,.0f} s; by episodes, {episodes:,.0f} times: with equal effort many "
         f"classes play in step, which takes less time per episode",
     )
 
 
-def search_worth(findings: Findings) -> ReportTable:
+def search_worth(records: Records) -> ReportTable:
     """What the search for formulas is worth."""
-    rows = [make(findings, horizon) for make in (_better, _sooner) for horizon in HORIZONS[1:]]
+    rows = [make(records, horizon) for make in (_better, _sooner) for horizon in HORIZONS[1:]]
     said = "The paper's figures are for its own budgets, and left out here."
     return ReportTable(
         "classes-better",
@@ -94,26 +90,25 @@ def search_worth(findings: Findings) -> ReportTable:
         ("question", "here", "paper", "note"),
         tuple(cells for cells in rows if cells is not None),
         align="lrrl",
-        caption="" if _full(findings) else said,
+        caption="" if _full(records) else said,
     )
 
 
-def learning_times(findings: Findings) -> ReportTable | None:
+def learning_times(records: Records) -> ReportTable | None:
     """How long learning takes, beside the paper."""
-    if not _full(findings):
+    if not _full(records):
         return None
     rows = []
-    for (what, horizon), (seconds, cores) in paper.SECONDS.items():
-        name = f"learn/power-1/{horizon}" if what == "power-1" else f"search/paper/{horizon}"
-        if name not in findings.records:
+    for (name, label), (seconds, cores) in paper.SECONDS.items():
+        if name not in records:
             continue
-        ours, threads = (findings.records[name][key] for key in ("seconds", "threads"))
-        if what == "formulas" and "classes" in findings.records:
-            ours += findings.records["classes"]["seconds"]
+        ours, threads = (records[name][key] for key in ("seconds", "threads"))
+        if name.startswith("search") and "classes" in records:
+            ours += records["classes"]["seconds"]
         faster, per_core = seconds / ours, seconds * cores / (threads * ours)
         rows.append(
             row(
-                f"{'Power-1' if what == 'power-1' else 'formulas'}, T = {horizon}",
+                label,
                 Cell(f"{ours:,.0f} s on {threads} thread{'s' if threads > 1 else ''}", ours),
                 Cell(f"{_duration(seconds)} on {cores} core{'s' if cores > 1 else ''}", seconds),
                 Cell(f"{faster:,.0f}", faster),
@@ -130,24 +125,22 @@ def learning_times(findings: Findings) -> ReportTable | None:
     )
 
 
-def step_times(findings: Findings) -> ReportTable:
+def step_times(records: Records) -> ReportTable:
     """How long each kind of step took."""
+    everything = list(records.values())
+    groups = {
+        label: [record for record in everything if record["kind"] == kind]
+        for kind, label in _KINDS.items()
+    }
     rows = []
-    for kind, label in _KINDS.items():
-        done = [record for record in findings.records.values() if record["kind"] == kind]
+    for label, done in (*groups.items(), ("all", everything)):
         if done:
+            total = sum(record["seconds"] for record in done)
             longest = max(done, key=lambda record: record["seconds"])
-            note = f"{longest['id']} ({_duration(longest['seconds'])})"
-            rows.append(row(label, len(done), _total(done), note))
-    everything = list(findings.records.values())
-    rows.append(row("all", len(everything), _total(everything), ""))
+            note = f"{longest['id']} ({_duration(longest['seconds'])})" if label != "all" else ""
+            rows.append(row(label, len(done), Cell(_duration(total), total), note))
     columns = ("part", "steps", "time", "longest")
     return ReportTable("parts", "Time of each part", columns, tuple(rows), align="lrrl")
-
-
-def _total(records: list[dict[str, float]]) -> Cell:
-    total = sum(record["seconds"] for record in records)
-    return Cell(_duration(total), total)
 
 
 def _duration(seconds: float) -> str:

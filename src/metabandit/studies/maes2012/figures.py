@@ -11,18 +11,38 @@ from ...engine.results import NORMAL_95
 from ...language import length, parse
 from ...priors import Bernoulli
 from ...report.content import Figure
-from ...report.drawing import DotRow, Line, curves, dots, heat_maps, lengths
+from ...report.drawing import Line, curves, dots, heat_maps, lengths
 from ...report.maps import policy_maps
-from .findings import Findings
+from . import findings
 from .paper import HORIZONS
-from .plan import StudiedPolicy, studied_policies
+from .plan import studied_policies
+from .records import Records
 
 
-def above_floor(findings: Findings) -> Figure | None:
-    """Every policy by its distance from the floor."""
-    rows = _dot_rows(findings)
-    if not rows:
+def above_floor(records: Records) -> Figure | None:
+    """Every policy by its distance from the floor, as made for the horizon that it is tested on."""
+    kinds: dict[tuple[str, str], dict[int, float]] = {}
+    for item in findings.policies(records):
+        if item.group == "tuned" and item.origin == "found":
+            continue
+        label = item.label
+        if item.group == "untuned" and item.text and ":" in item.text:
+            label += f", {findings.parameters(records, item)}"
+        elif item.group == "tuned":
+            label += ", tuned (paper)"
+        elif item.group == "symbolic":
+            label += f" ({'paper' if item.origin == 'printed' else 'found here'})"
+        elif item.group == "numerical":
+            label += " (learned here)"
+        for horizon in HORIZONS if item.training is None else (item.training,):
+            above = findings.above_floor(records, item, horizon)
+            if above is not None:
+                kinds.setdefault((label, item.group), {})[horizon] = 100.0 * above
+    if not kinds:
         return None
+    rows = [
+        (*kind, [values.get(horizon) for horizon in HORIZONS]) for kind, values in kinds.items()
+    ]
     series, x = [f"T = {horizon}" for horizon in HORIZONS], "regret above the floor (logarithmic)"
     return Figure(
         "above-floor",
@@ -33,53 +53,7 @@ def above_floor(findings: Findings) -> Figure | None:
     )
 
 
-def _dot_rows(findings: Findings) -> list[DotRow]:
-    """Each policy once, as made for the horizon that it is tested on."""
-    kinds: dict[tuple[str, str], list[StudiedPolicy]] = {}
-    for item in findings.policies():
-        if item.group == "tuned" and item.origin == "found":
-            continue
-        label = item.label
-        if item.group == "untuned" and item.text and ":" in item.text:
-            label += f", {findings.parameters(item)}"
-        elif item.group == "tuned":
-            label += ", tuned (paper)"
-        elif item.group == "symbolic":
-            label += f" ({'paper' if item.origin == 'printed' else 'found here'})"
-        elif item.group == "numerical":
-            label += " (learned here)"
-        kinds.setdefault((label, item.group), []).append(item)
-    rows: list[DotRow] = []
-    for (label, group), items in kinds.items():
-        values = []
-        for horizon in HORIZONS:
-            made = next((item for item in items if item.training in (None, horizon)), None)
-            above = None if made is None else findings.above_floor(made, horizon)
-            values.append(None if above is None else 100.0 * above)
-        if any(value is not None for value in values):
-            rows.append((label, group, values))
-    return rows
-
-
-def regret_curves(findings: Findings) -> list[Figure]:
-    """Regret over plays, for the longer horizons."""
-    figures = []
-    for horizon in HORIZONS[1:]:
-        lines = _curve_lines(findings, horizon)
-        if lines:
-            ends = ", ".join(f"{line.label} {line.y[-1]:.3g}" for line in lines)
-            figures.append(
-                Figure(
-                    f"curves-{horizon}",
-                    f"Regret over {horizon} plays",
-                    f"Mean regret over the plays, on Bernoulli arms; bands are 95 % intervals. At the end: {ends}.",
-                    partial(curves, lines, x="plays", y="regret", axis="log"),
-                )
-            )
-    return figures
-
-
-def _curve_lines(findings: Findings, horizon: int) -> list[Line]:
+def regret_curves(records: Records, horizon: int) -> Figure | None:
     """Regret over plays of a few policies that say most."""
     wanted = {
         "printed/ucb1:C=2": "UCB1",
@@ -90,23 +64,32 @@ def _curve_lines(findings: Findings, horizon: int) -> list[Line]:
         f"found/power-2/{horizon}": "Power-2, learned here",
         f"ours/power-1/{horizon}": "ours, Power-1",
     }
-    lines = []
-    for item in studied_policies():
-        found = findings.test(item, "bernoulli", horizon)
-        if item.id in wanted and found is not None and "curve" in found:
+    lines: list[Line] = []
+    for name, label in wanted.items():
+        found = records.found(f"test/{name}/bernoulli/{horizon}")
+        if found is not None:
             x, y, error = zip(*found["curve"], strict=True)
-            lines.append(Line(wanted[item.id], x, y, [NORMAL_95 * value for value in error]))
-    return sorted(lines, key=lambda line: -line.y[-1])
+            lines.append((label, x, y, [NORMAL_95 * value for value in error]))
+    if not lines:
+        return None
+    lines.sort(key=lambda line: -line[2][-1])
+    ends = ", ".join(f"{label} {regret[-1]:.3g}" for label, _, regret, _ in lines)
+    return Figure(
+        f"curves-{horizon}",
+        f"Regret over {horizon} plays",
+        f"Mean regret over the plays, on Bernoulli arms; bands are 95 % intervals. At the end: {ends}.",
+        partial(curves, lines, x="plays", y="regret", axis="log"),
+    )
 
 
-def robustness(findings: Findings) -> Figure | None:
+def robustness(records: Records) -> Figure | None:
     """Training against testing horizon, for policies learned here: percent above the floor."""
     maps = {}
     for label in ("Power-1", "Power-2", "Formula-1", "Formula-2", "UCB1", "KL-UCB"):
         values = np.full((len(HORIZONS), len(HORIZONS)), np.nan)
         for item in studied_policies():
             if item.label == label and item.origin == "found":
-                above = [findings.above_floor(item, horizon) for horizon in HORIZONS]
+                above = [findings.above_floor(records, item, horizon) for horizon in HORIZONS]
                 row = HORIZONS.index(item.training or 0)
                 values[row] = [np.nan if share is None else 100.0 * share for share in above]
         if np.isfinite(values).all():
@@ -123,34 +106,24 @@ def robustness(findings: Findings) -> Figure | None:
     )
 
 
-def learning_curves(findings: Findings) -> list[Figure]:
+def learning_curve(records: Records, horizon: int) -> Figure | None:
     """Training and testing regret, generation by generation."""
-    figures = []
-    for horizon in HORIZONS[1:]:
-        found = findings.get(f"curve/{horizon}")
-        source = findings.get(f"learn/power-1/{horizon}")
-        if found is not None and source is not None and found["points"]:
-            last = {**found["points"][-1], "generation": len(source["best"])}
-            figures.append(_learning_curve(findings, [*found["points"], last], horizon))
-    return figures
-
-
-def _learning_curve(findings: Findings, points: list[dict[str, Any]], horizon: int) -> Figure:
+    found = records.found(f"curve/{horizon}")
+    source = records.found(f"learn/power-1/{horizon}")
+    if found is None or source is None or not found["points"]:
+        return None
+    last = {**found["points"][-1], "generation": len(source["best"])}
     x, training, testing, error = (
-        [point[name] for point in points]
+        [point[name] for point in (*found["points"], last)]
         for name in ("generation", "training", "testing", "standard_error")
     )
-    lines = [
-        Line("training: 100 problems, drawn once", x, training, steps=True),
-        Line("testing: the whole prior", x, testing, [NORMAL_95 * half for half in error], steps=True),
-    ]  # fmt: skip
-    levels = {}
-    floor = findings.floor(horizon)
-    if floor is not None:
-        levels["floor"] = floor
-    rival = findings.get(f"test/printed/ucb1-tuned/bernoulli/{horizon}")
-    if rival is not None:
-        levels["UCB1-Tuned"] = rival["regret"]
+    lines: list[Line] = [
+        ("training: 100 problems, drawn once", x, training, None),
+        ("testing: the whole prior", x, testing, [NORMAL_95 * half for half in error]),
+    ]
+    rival = records.found(f"test/printed/ucb1-tuned/bernoulli/{horizon}") or {}
+    known = {"floor": findings.floor(records, horizon), "UCB1-Tuned": rival.get("regret")}
+    levels = {name: level for name, level in known.items() if level is not None}
     top = 1.25 * max(levels.values(), default=max(testing))
     return Figure(
         f"learning-{horizon}",
@@ -163,6 +136,7 @@ def _learning_curve(findings: Findings, points: list[dict[str, Any]], horizon: i
             x="generation",
             y=f"regret after {horizon} plays",
             axis="whole",
+            steps=True,
             levels=levels,
             top=top,
             width=5.4,
@@ -171,31 +145,26 @@ def _learning_curve(findings: Findings, points: list[dict[str, Any]], horizon: i
     )
 
 
-def maps(findings: Findings) -> tuple[Figure, ...]:
+def maps(records: Records) -> tuple[Figure, ...]:
     """The index of our policy for T = 100, beside UCB1-Tuned's and the optimum's choices."""
     source = "learn/ours/100"
-    if source not in findings.records:
+    if source not in records:
         return ()
-    made = findings.records.policy({"of": source})
+    made = records.policy({"of": source})
     return policy_maps("ours, Power-1", made, Bernoulli(arms=2), 100, prefix="map")
 
 
-def formula_lengths(findings: Findings) -> list[Figure]:
-    """Length against regret, by horizon."""
-    return [
-        _length_figure(findings, found, horizon)
-        for horizon in HORIZONS
-        if (found := findings.get(f"search/ours/{horizon}")) is not None
-    ]
-
-
-def _length_figure(findings: Findings, found: dict[str, Any], horizon: int) -> Figure:
+def formula_lengths(records: Records, horizon: int) -> Figure | None:
+    """Length against regret."""
+    found = records.found(f"search/ours/{horizon}")
+    if found is None:
+        return None
     printed: list[dict[str, Any]] = []
     levels = {}
     for item in studied_policies():
-        if item.text is None or findings.test(item, "bernoulli", horizon) is None:
+        if item.text is None or findings.tested(records, item, "bernoulli", horizon) is None:
             continue
-        regret = findings.regret(item, horizon)
+        regret = findings.regret(records, item, horizon)
         assert regret is not None
         if item.group == "symbolic" and item.training == horizon:
             size = length(parse(item.text))
@@ -209,11 +178,10 @@ def _length_figure(findings: Findings, found: dict[str, Any], horizon: int) -> F
         f"the paper's formulas play each arm once. Every symbol counts as one.",
         partial(
             lengths,
-            found["best_of_length"],
+            found,
             published={"found in the paper (each arm played once)": printed},
             levels=levels,
-            refined=next((item["refined"] for item in found["ranking"] if item["refined"]), None),
-            floor=findings.floor(horizon),
+            floor=findings.floor(records, horizon),
             horizon=horizon,
             title=f"two Bernoulli arms, {horizon} plays",
         ),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 
 HORIZONS = (10, 100, 1000)
 FAMILIES = ("bernoulli", "gaussian")
+# The columns of Table 1.
+COLUMNS = [(family, horizon) for family in FAMILIES for horizon in HORIZONS]
 # How the table's columns come about: its Gaussian regret is counted against the parent's mean.
 PRIORS = {"bernoulli": "bernoulli", "gaussian": "truncated-gaussian:regret=parent"}
 TRUE_GAUSSIAN = "truncated-gaussian"
@@ -17,50 +19,55 @@ TRUE_GAUSSIAN = "truncated-gaussian"
 TEST_PROBLEMS = 10_000
 
 # By length 7, from its section on learning symbolic policies.
-COUNTS = {"formulas": 33_500_000, "invalid": 9_500_000, "classes": 99_020}
+COUNTS = {
+    "formulas": (33_500_000, "≈ 33,500,000"),
+    "invalid": (9_500_000, "≈ 9,500,000"),
+    "classes": (99_020, "99,020"),
+}
 # Formula classes that beat every generic policy, by horizon ("about").
 BETTER = {100: 50, 1000: 80}
 # How many times sooner the bandit search is done than evaluating every class equally.
 SOONER = (100, 1000)
-# Seconds that learning took, and the cores (1.9 GHz) that it took them on.
+# Seconds that learning took, by our step, and the cores (1.9 GHz) that it took them on.
 SECONDS = {
-    ("power-1", 100): (3600, 10),
-    ("power-1", 1000): (36_000, 10),
-    ("formulas", 100): (22 * 60, 1),
-    ("formulas", 1000): (3 * 3600, 1),
+    ("learn/power-1/100", "Power-1, T = 100"): (3600, 10),
+    ("learn/power-1/1000", "Power-1, T = 1000"): (36_000, 10),
+    ("search/paper/100", "formulas, T = 100"): (22 * 60, 1),
+    ("search/paper/1000", "formulas, T = 1000"): (3 * 3600, 1),
 }
 
 
 @dataclass(frozen=True)
-class Row:
-    """A row of Table 1.
+class StudiedPolicy:
+    """A policy that is tested: a row of the tables.
 
-    policy, category: as printed; training: the horizon that it was tuned or learned for
-    parameters: as printed; `text` is the policy with them, None where the paper does not print them
-    regret: by family and horizon
+    id: where it is from (printed, found, today, ours), and which it is
+    group: untuned, tuned, numerical, symbolic (the paper's); today, ours
+    training: the horizon that it was tuned or learned for
+    text: the policy as it is written down; None if the paper does not print it, or if `source`, a
+        step, finds it
+    place: which one of those that the step found
+    paper: its regret in Table 1, by family and horizon, if it is there
     """
 
-    policy: str
-    category: str
-    training: int | None
-    parameters: str
-    regret: Mapping[tuple[str, int], float]
+    id: str
+    group: str
+    label: str
+    training: int | None = None
+    text: str | None = None
+    source: str | None = None
+    place: int | None = None
+    paper: Mapping[tuple[str, int], float] = field(default_factory=dict)
 
     @property
-    def text(self) -> str | None:
-        if self.category == "learned numerical":
-            return None
-        if self.category == "learned symbolic":
-            return self.parameters
-        settings = ",".join(self.parameters.split())
-        return f"{self.policy.lower()}:{settings}" if settings else self.policy.lower()
+    def origin(self) -> str:
+        """Where it is from: printed, found, today or ours."""
+        return self.id.partition("/")[0]
 
-    def digit(self, family: str, horizon: int) -> float:
-        """Half a unit of the last digit that is printed: three digits, two for less than 1."""
-        value = self.regret[family, horizon]
-        if value < 10.0:
-            return 0.005
-        return 0.05
+
+def half_digit(regret: float) -> float:
+    """Half a unit of the last digit of a printed regret: three digits, two for less than 1."""
+    return 0.005 if regret < 10.0 else 0.05
 
 
 def _read(name: str) -> list[dict[str, str]]:
@@ -69,21 +76,25 @@ def _read(name: str) -> list[dict[str, str]]:
 
 
 @cache
-def table1() -> tuple[Row, ...]:
-    """Table 1: regret of untuned, tuned and learned policies."""
-    return tuple(
-        Row(
-            policy=row["policy"],
-            category=row["category"],
-            training=int(row["training_horizon"]) if row["training_horizon"] else None,
-            parameters=row["parameters"],
-            regret={
-                (family, horizon): float(row[f"{family}_{horizon}"])
-                for family in FAMILIES
-                for horizon in HORIZONS
-            },
-        )
-        for row in _read("table1.csv")
+def table1() -> tuple[StudiedPolicy, ...]:
+    """Table 1: regret of untuned, tuned and learned policies, as printed."""
+    return tuple(map(_table1_row, _read("table1.csv")))
+
+
+def _table1_row(row: dict[str, str]) -> StudiedPolicy:
+    group, name = row["category"].removeprefix("learned "), row["policy"].lower()
+    text = None
+    if group == "symbolic":
+        text = row["parameters"]
+    elif group != "numerical":
+        text = ":".join(filter(None, (name, ",".join(row["parameters"].split()))))
+    return StudiedPolicy(
+        f"printed/{text or name}",
+        group,
+        row["policy"],
+        int(row["training_horizon"]) if row["training_horizon"] else None,
+        text,
+        paper={column: float(row[f"{column[0]}_{column[1]}"]) for column in COLUMNS},
     )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
-from .paper import HORIZONS, PRIORS, Row, table1
+from .paper import HORIZONS, PRIORS, StudiedPolicy, table1
 
 PARTS = ("table1", "table2", "classes", "curves", "times", "all")
 TODAY = {
@@ -15,13 +16,6 @@ TODAY = {
     "MOSS": "moss",
     "KL-UCB+": "kl-ucb+",
     "Gittins": "gittins",
-}
-# The paper's categories, and what we call them, in the order of its table.
-GROUPS = {
-    "untuned": "untuned",
-    "tuned": "tuned",
-    "learned numerical": "numerical",
-    "learned symbolic": "symbolic",
 }
 # Plays per second on two cores, by the space that is learned.
 _SPEEDS = {
@@ -77,60 +71,22 @@ SCALES = {
 }
 
 
-@dataclass(frozen=True)
-class StudiedPolicy:
-    """A policy that is tested: a row of our tables.
-
-    id: where it is from (printed, found, today, ours), and which it is
-    group: untuned, tuned, numerical, symbolic (the paper's); today, ours
-    text: the policy as it is written down, or None if `source`, a step, finds it
-    place: which one of those that the step found
-    paper: its row of Table 1
-    """
-
-    id: str
-    group: str
-    label: str
-    training: int | None = None
-    text: str | None = None
-    source: str | None = None
-    place: int | None = None
-    paper: Row | None = None
-
-    @property
-    def origin(self) -> str:
-        """Where it is from: printed, found, today or ours."""
-        return self.id.partition("/")[0]
-
-    @property
-    def policy(self) -> dict[str, Any]:
-        """How the settings of a step name it."""
-        if self.text is not None:
-            return {"text": self.text}
-        place = {} if self.place is None else {"place": self.place}
-        return {"of": self.source, **place}
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The steps that find it."""
-        return () if self.source is None else (self.source,)
-
-
 def studied_policies() -> tuple[StudiedPolicy, ...]:
     """Every policy that is tested: the paper's as printed, those found here, today's and ours."""
-    printed, found = [], []
+    printed = [row for row in table1() if row.text is not None]
+    found = []
     for row in table1():
-        group, name = GROUPS[row.category], row.policy.lower()
-        about: dict[str, Any] = {
-            "group": group, "label": row.policy, "training": row.training, "paper": row
-        }  # fmt: skip
-        if row.text is not None:
-            printed.append(StudiedPolicy(f"printed/{row.text}", text=row.text, **about))
         if row.training is not None:
-            symbolic = group == "symbolic"
-            about["source"] = f"{'search/paper' if symbolic else f'learn/{name}'}/{row.training}"
-            about["place"] = int(row.policy[-1]) - 1 if symbolic else None
-            found.append(StudiedPolicy(f"found/{name}/{row.training}", **about))
+            symbolic, name = row.group == "symbolic", row.label.lower()
+            found.append(
+                replace(
+                    row,
+                    id=f"found/{name}/{row.training}",
+                    text=None,
+                    source=f"{'search/paper' if symbolic else f'learn/{name}'}/{row.training}",
+                    place=int(row.label[-1]) - 1 if symbolic else None,
+                )
+            )
     today = [StudiedPolicy(f"today/{text}", "today", label, text=text) for label, text in TODAY.items()]  # fmt: skip
     ours = [
         StudiedPolicy(f"ours/{name}/{horizon}", "ours", label, horizon, source=f"{kind}/ours/{horizon}")
@@ -169,42 +125,39 @@ def _step(
 
 def _learning(scale: Scale, seed: int) -> Iterable[Step]:
     runs = 10 if "runs=10" in scale.protocol else 100
+    paper: dict[str, Any] = {
+        "protocol": scale.protocol, "generations": scale.generations, "effort": 1.0, "seed": seed
+    }  # fmt: skip
     for horizon in HORIZONS:
         for space, speed in _SPEEDS.items():
             plays = _CANDIDATES.get(space, 40) * scale.generations * 100.0 * runs * horizon
-            looked_at = space == "power-1" and horizon > 10
+            followed = space == "power-1"
             yield _step(
                 f"learn/{space}/{horizon}",
-                "table1 table2 curves times" if looked_at else "table1 table2",
+                "table1 table2 curves times" if followed and horizon > 10 else "table1 table2",
                 1.0 + plays / speed,
                 space=space,
                 horizon=horizon,
-                protocol=scale.protocol,
-                generations=scale.generations,
-                effort=1.0,
-                improvements=space == "power-1",
-                seed=seed,
+                improvements=followed,
+                **paper,
             )
-    for horizon in HORIZONS:
+    ours = paper | {"protocol": "default", "generations": None, "effort": scale.effort}
+    for horizon, seconds in zip(HORIZONS, (1.0, 25.0, 200.0), strict=True):
         yield _step(
             f"learn/ours/{horizon}",
             "table1",
-            1.0 + scale.effort * {10: 1.0, 100: 25.0, 1000: 200.0}[horizon],
+            1.0 + scale.effort * seconds,
             space="power-1",
             horizon=horizon,
-            protocol="default",
-            generations=None,
-            effort=scale.effort,
             improvements=False,
-            seed=seed,
+            **ours,
         )
 
 
 def _formulas(scale: Scale, seed: int) -> Iterable[Step]:
     full = scale.length == 7
-    yield _step(
-        "classes", "classes table1 table2 times", 30.0 if full else 3.0, length=scale.length
-    )
+    shown, weight = "classes table1 table2 times", 30.0 if full else 3.0
+    yield _step("classes", shown, weight, length=scale.length)
     seconds = {
         "paper": (30.0, 50.0, 170.0) if full else (2.0, 3.0, 35.0),
         "ours": (15.0, 30.0, 310.0) if full else (2.0, 3.0, 40.0),
@@ -230,99 +183,101 @@ def _formulas(scale: Scale, seed: int) -> Iterable[Step]:
             )
 
 
+def _of(item: StudiedPolicy) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """How the settings of a step name a policy, and the steps that find it."""
+    if item.source is None:
+        return {"text": item.text}, ()
+    place = {} if item.place is None else {"place": item.place}
+    return {"of": item.source, **place}, (item.source,)
+
+
 def _testing(scale: Scale, seed: int) -> Iterable[Step]:
-    for item in studied_policies():
-        for family, prior in PRIORS.items():
-            for horizon in HORIZONS:
-                problems, runs = scale.problems, scale.runs
-                if item.text == "bayes-ucb" and horizon > 10:
-                    # Each play takes a quantile of the Beta distribution.
-                    runs = max(scale.runs // 5, 1)
-                    problems = scale.problems * 10 // max(horizon // 10, 10)
-                if item.text == "gittins" and horizon == 1000 and not scale.patient:
-                    continue
-                wins = family == "bernoulli" and item.training == horizon and item.group != "ours"
-                name = (item.text or item.label.lower()).partition(":")[0]
-                weight = 0.05 + problems * runs * horizon * _SLOW.get(name, 1.0) / 3e8
-                if horizon == 1000:
-                    weight += {"gittins": 70.0, "bayes-ucb": 12.0}.get(name, 0.0)
-                yield _step(
-                    f"test/{item.id}/{family}/{horizon}",
-                    "table1 table2" if wins else "table1",
-                    weight,
-                    item.needs,
-                    policy=item.policy,
-                    prior=prior,
-                    horizon=horizon,
-                    problems=problems,
-                    runs=runs,
-                    seed=seed + 1,
-                )
+    columns = [(family, horizon) for family in PRIORS for horizon in HORIZONS]
+    for item, (family, horizon) in product(studied_policies(), columns):
+        problems, runs = scale.problems, scale.runs
+        if item.text == "bayes-ucb" and horizon > 10:
+            # Each play takes a quantile of the Beta distribution.
+            runs = max(scale.runs // 5, 1)
+            problems = scale.problems * 10 // max(horizon // 10, 10)
+        if item.text == "gittins" and horizon == 1000 and not scale.patient:
+            continue
+        wins = family == "bernoulli" and item.training == horizon and item.group != "ours"
+        name = (item.text or item.label.lower()).partition(":")[0]
+        weight = 0.05 + problems * runs * horizon * _SLOW.get(name, 1.0) / 3e8
+        if horizon == 1000:
+            weight += {"gittins": 70.0, "bayes-ucb": 12.0}.get(name, 0.0)
+        policy, needs = _of(item)
+        yield _step(
+            f"test/{item.id}/{family}/{horizon}",
+            "table1 table2" if wins else "table1",
+            weight,
+            needs,
+            policy=policy,
+            prior=PRIORS[family],
+            horizon=horizon,
+            problems=problems,
+            runs=runs,
+            seed=seed + 1,
+        )
 
 
 def _exact_values(scale: Scale) -> Iterable[Step]:
-    for horizon in HORIZONS:
-        weight = 25.0 if horizon == 1000 else 0.1
-        for start in ("free", "each-once"):
-            if start == "free" or horizon < 1000 or scale.patient:
-                name = f"floor/{start}/{horizon}"
-                yield _step(name, "table1", weight, start=start, horizon=horizon)
-    for item in studied_policies():
-        for horizon in HORIZONS:
-            if horizon == 1000:
-                # Half a minute each: for those made for it, or for any horizon, and the paper's formulas.
-                printed = item.group == "symbolic" and item.text is not None
-                if not scale.patient or not (printed or item.training in (None, horizon)):
-                    continue
-                if item.text == "thompson":
-                    continue
-            name, weight = f"exact/{item.id}/{horizon}", 25.0 if horizon == 1000 else 0.1
-            yield _step(name, "table1", weight, item.needs, policy=item.policy, horizon=horizon)
+    weights = {10: 0.1, 100: 0.1, 1000: 25.0}
+    for horizon, start in product(HORIZONS, ("free", "each-once")):
+        if start == "free" or horizon < 1000 or scale.patient:
+            name = f"floor/{start}/{horizon}"
+            yield _step(name, "table1", weights[horizon], start=start, horizon=horizon)
+    for item, horizon in product(studied_policies(), HORIZONS):
+        if horizon == 1000:
+            # Half a minute each: for those made for it, or for any horizon, and the paper's formulas.
+            printed = item.group == "symbolic" and item.text is not None
+            wanted = printed or item.training in (None, horizon)
+            if not scale.patient or not wanted or item.text == "thompson":
+                continue
+        (policy, needs), name = _of(item), f"exact/{item.id}/{horizon}"
+        yield _step(name, "table1", weights[horizon], needs, policy=policy, horizon=horizon)
 
 
 def _looking(scale: Scale, seed: int) -> Iterable[Step]:
     for horizon in HORIZONS[1:]:
+        source = f"learn/power-1/{horizon}"
         yield _step(
             f"curve/{horizon}",
             "curves",
             scale.problems / 300.0,
-            (f"learn/power-1/{horizon}",),
-            of=f"learn/power-1/{horizon}",
+            (source,),
+            of=source,
             space="power-1",
             horizon=horizon,
             episodes=10 * scale.problems,
             seed=seed + 1,
         )
+    classes: dict[str, Any] = {"length": scale.length, "start": "each-once", "seed": seed + 1}
+    generic = [item.text for item in table1() if item.group in ("untuned", "tuned")]
     for horizon in HORIZONS[1:]:
-        generic = ("untuned", "tuned")
         yield _step(
             f"better/{horizon}",
             "classes",
             (20.0 if horizon == 100 else 300.0) if scale.length == 7 else 5.0,
             ("classes",),
-            length=scale.length,
             horizon=horizon,
-            rivals=[
-                item.text for item in studied_policies() if item.text and item.group in generic
-            ],
-            start="each-once",
+            rivals=generic,
             screening=list(scale.screening),
-            seed=seed + 1,
+            **classes,
         )
     for horizon in HORIZONS[1:]:
+        source = f"search/paper/{horizon}"
         yield _step(
             f"sooner/{horizon}",
             "classes",
             scale.runs * horizon / 10_000.0,
-            ("classes", f"search/paper/{horizon}"),
-            of=f"search/paper/{horizon}",
-            length=scale.length,
+            ("classes", source),
+            of=source,
             horizon=horizon,
             sample=256 if scale.patient else 64,
             problems=100,
             runs=100,
-            start="each-once",
-            seed=seed + 1,
+            **classes,
         )
 
 

@@ -6,7 +6,8 @@ Reports read these lines and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +52,10 @@ class Records(dict[str, dict[str, Any]]):
         result: dict[str, Any] = self[key]["result"]
         return result
 
+    def found(self, key: str) -> dict[str, Any] | None:
+        """The result of a step, if it was done."""
+        return self.result(key) if key in self else None
+
     def policy(self, given: Mapping[str, Any]) -> Policy:
         """A policy as the settings of a step name it: as text, or as what a step found."""
         from ...policies import policy
@@ -86,40 +91,28 @@ class Records(dict[str, dict[str, Any]]):
         records = cls(scale, seed)
         records.journal = Journal(path)
         try:
-            records._begin(records.journal)
+            values = _read(path, records.journal.read)
+            if not values:
+                values = [{"format": FORMAT, "version": VERSION, "scale": scale, "seed": seed}]
+                records.journal.clear()
+                records.journal.append(values[0])
+            records._load(values, path)
+            for key, value in (("scale", scale), ("seed", seed)):
+                if values[0].get(key) != value:
+                    raise InputError(
+                        f"{path} is of another run: its {key} is {values[0].get(key)!r}, not {value!r}; "
+                        f"choose another folder (--out)"
+                    )
         except BaseException:
             records.close()
             raise
         return records
 
-    def _begin(self, journal: Journal) -> None:
-        try:
-            values = journal.read()
-        except ValueError as error:
-            raise _damaged(journal.path, str(error)) from None
-        if not values:
-            journal.clear()
-            header = {"format": FORMAT, "version": VERSION, "scale": self.scale, "seed": self.seed}
-            journal.append(header)
-            return
-        self._load(values, journal.path)
-        for key, value in (("scale", self.scale), ("seed", self.seed)):
-            if values[0].get(key) != value:
-                raise InputError(
-                    f"{journal.path} is of another run: its {key} is {values[0].get(key)!r}, not "
-                    f"{value!r}; choose another folder (--out)"
-                )
-
     @classmethod
     def read(cls, path: Path) -> Records:
         """The records of a file, to look at."""
-        try:
-            values = read_lines(path)
-        except OSError as error:
-            raise InputError(f"the records {path} cannot be read: {error.strerror}") from None
-        except ValueError as error:
-            raise _damaged(path, str(error)) from None
         records = cls("", 0)
+        values = _read(path, partial(read_lines, path))
         records._load(values, path)
         records.scale, records.seed = str(values[0].get("scale")), values[0].get("seed", 0)
         return records
@@ -136,6 +129,15 @@ class Records(dict[str, dict[str, Any]]):
             if not isinstance(record, dict) or not _KEYS <= record.keys():
                 raise _damaged(path, f"line {number} is no record")
             self[record["id"]] = record
+
+
+def _read(path: Path, read: Callable[[], list[Any]]) -> list[Any]:
+    try:
+        return read()
+    except OSError as error:
+        raise InputError(f"the records {path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise _damaged(path, str(error)) from None
 
 
 def _damaged(path: Path, why: str) -> InputError:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ...language import length, parse
 from ...priors import Bernoulli
-from ...report.content import Figure, Report, ReportTable, Section
+from ...report.content import Part, Report, Section, make_sections
 from . import costs, figures, tables
-from .findings import COLUMNS, Findings
-from .paper import FAMILIES, table1
+from .paper import COLUMNS, FAMILIES, HORIZONS, table1
 from .plan import PARTS, SCALES, steps
 from .records import Records
 
@@ -52,46 +51,41 @@ def published_formulas(learned: dict[str, Any]) -> tuple[str, list[dict[str, Any
     horizon, two = learned["horizon"], str(Bernoulli(arms=2))
     return "found in the paper (regret as it reports)", [
         {
-            "formula": row.parameters,
-            "length": length(parse(row.parameters)),
-            "regret": row.regret["bernoulli", horizon],
+            "formula": row.text,
+            "length": length(parse(row.text)),
+            "regret": row.paper["bernoulli", horizon],
         }
         for row in table1()
         if learned["arms"] == 2 and learned["prior"] == two
-        if row.category == "learned symbolic" and row.training == horizon
+        if row.group == "symbolic" and row.text and row.training == horizon
     ]
 
 
-def _sections(findings: Findings) -> list[Section]:
-    """What there is to show; a section with nothing in it is left out."""
+def _parts(records: Records) -> list[Part]:
+    """Everything that may be shown."""
     table1 = [
-        *(tables.overview(findings, family) for family in FAMILIES),
-        tables.differences(findings),
-        tables.common(findings),
-        *(tables.detail(findings, *column) for column in COLUMNS),
+        *(tables.overview(records, family) for family in FAMILIES),
+        tables.differences(records),
+        tables.common(records),
+        *(tables.detail(records, *column) for column in COLUMNS),
     ]
-    formulas = [costs.class_counts(findings), costs.search_worth(findings)]
-    times = [costs.learning_times(findings), costs.step_times(findings)]
-    distance = [figures.above_floor(findings)]
-    parts: list[tuple[str, str, Sequence[ReportTable | None], Sequence[Figure | None]]] = [
-        ("result", "How far each policy is from the best possible one", [tables.best(findings)], distance),
+    formulas = [costs.class_counts(records), costs.search_worth(records)]
+    times = [costs.learning_times(records), costs.step_times(records)]
+    over_time = [figures.regret_curves(records, horizon) for horizon in HORIZONS[1:]]
+    learning = [figures.learning_curve(records, horizon) for horizon in HORIZONS[1:]]
+    lengths = [figures.formula_lengths(records, horizon) for horizon in HORIZONS]
+    distance = [figures.above_floor(records)]
+    return [
+        ("result", "How far each policy is from the best possible one", [tables.best(records)], distance),
         ("table1", "Table 1", table1, []),
-        ("table2", "Table 2", [tables.wins(findings)], []),
-        ("curves", "Regret over time", [], figures.regret_curves(findings)),
-        ("robustness", "Robustness to the horizon", [], [figures.robustness(findings)]),
-        ("learning", "Learning curves", [], figures.learning_curves(findings)),
-        ("maps", "What a learned policy does", [], figures.maps(findings)),
-        ("formulas", "Formulas", formulas, figures.formula_lengths(findings)),
+        ("table2", "Table 2", [tables.wins(records)], []),
+        ("curves", "Regret over time", [], over_time),
+        ("robustness", "Robustness to the horizon", [], [figures.robustness(records)]),
+        ("learning", "Learning curves", [], learning),
+        ("maps", "What a learned policy does", [], figures.maps(records)),
+        ("formulas", "Formulas", formulas, lengths),
         ("times", "Computing time", times, []),
     ]  # fmt: skip
-    sections = []
-    for name, title, some, drawn in parts:
-        shown = tuple(table for table in some if table is not None and table.rows)
-        pictures = tuple(figure for figure in drawn if figure is not None)
-        if shown or pictures:
-            said = (*tables.tally(findings), _GAUSSIAN) if name == "table1" else ()
-            sections.append(Section(name, title, said, shown, pictures))
-    return sections
 
 
 def _done(records: Records) -> str:
@@ -111,6 +105,11 @@ def reproduction_report(records: Records) -> Report:
         ", ".join(f"{name} {value}" for name, value in record["versions"].items())
         for record in records.values()
     }
+    said = (*tables.tally(records), _GAUSSIAN)
+    sections = [
+        replace(section, paragraphs=said) if section.id == "table1" else section
+        for section in make_sections(_parts(records))
+    ]
     method = _METHOD if records.scale == "paper" else _METHOD[:1]
     return Report(
         "Reproduction of Maes, Wehenkel and Ernst (2012)",
@@ -125,5 +124,5 @@ def reproduction_report(records: Records) -> Report:
             ("command", f"metabandit reproduce all --scale {records.scale} --seed {records.seed}"),
             ("versions", "; ".join(sorted(versions))),
         ),
-        (*_sections(Findings(records)), Section("method", "How it was done", method)),
+        (*sections, Section("method", "How it was done", method)),
     )

@@ -6,14 +6,13 @@ import shutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Executor
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError, nearest
 from ...settings import check_whole
-from ...workers import Job, Pending, Workers, make_workers
+from ...workers import Job, Pending, make_workers
 from .plan import PARTS, SCALES, Step, steps
 from .records import Records
 
@@ -86,117 +85,93 @@ def reproduce(
     workers = make_workers(threads, executor)
     folder = default_folder(scale) if out is None else Path(out)
     _make(folder)
-    todo = steps(part, SCALES[scale], seed)
     records = Records.open(folder / RECORDS, scale, seed)
+    todo = steps(part, SCALES[scale], seed)
     try:
-        _do(todo, records, folder, workers, progress, announce or (lambda message: None))
+        for step in todo:
+            if step.id in records and records[step.id]["settings"] != step.settings:
+                raise InputError(
+                    f"{folder / RECORDS} was made by another version of metabandit: {step.id} has other "
+                    f"settings there; choose another folder (--out)"
+                )
+        unfinished = folder / UNFINISHED
+        unfinished.mkdir(exist_ok=True)
+        # What is heavy is loaded only now that everything is checked.
+        from .work import Runner
+
+        runner = Runner(records, unfinished, workers, announce or (lambda message: None))
+        _do(todo, runner, progress or (lambda share, doing: None))
+        shutil.rmtree(unfinished, ignore_errors=True)
     finally:
         records.close()
     records.sort([step.id for step in todo])
     return records
 
 
-def _do(
-    todo: Sequence[Step],
-    records: Records,
-    folder: Path,
-    workers: Workers,
-    progress: Callable[[float, str], None] | None,
-    announce: Callable[[str], None],
-) -> None:
-    """Do the steps that have no record, with a folder for what is half done."""
-    # What is heavy is loaded only now that everything is checked.
-    from ...engine.task import versions
-    from .work import Runner
+def _do(todo: Sequence[Step], runner: Runner, progress: Callable[[float, str], None]) -> None:
+    """Do the steps that have no record, each after those that it needs, here or in other processes."""
+    from .work import remote_runner
 
-    for step in todo:
-        if step.id in records and records[step.id]["settings"] != step.settings:
-            raise InputError(
-                f"{folder / RECORDS} was made by another version of metabandit: {step.id} has other "
-                f"settings there; choose another folder (--out)"
-            )
-    unfinished = folder / UNFINISHED
-    unfinished.mkdir(exist_ok=True)
-    runner = Runner(records, unfinished, workers, announce)
-    _Run(runner, records, todo, versions(), progress).run()
-    shutil.rmtree(unfinished, ignore_errors=True)
+    records, workers = runner.records, runner.workers
+    remote = partial(remote_runner, records.scale, records.seed)
+    pending: dict[str, tuple[Step, Pending]] = {}
+    everything = sum(step.weight for step in todo)
 
-
-@dataclass
-class _Run:
-    """Steps that are done, here or by other processes, until each has its record."""
-
-    runner: Runner
-    records: Records
-    todo: Sequence[Step]
-    versions: dict[str, str]
-    progress: Callable[[float, str], None] | None
-    pending: list[tuple[Step, Pending]] = field(default_factory=list)
-
-    def run(self) -> None:
-        """All steps that have no record, each after those that it needs."""
-        from .work import remote_runner
-
-        workers = self.runner.workers
-        remote = partial(remote_runner, self.records.scale, self.records.seed)
-        try:
-            for step in self.todo:
-                if step.id in self.records:
-                    continue
-                self._collect(step.needs)
-                whole = step.kind not in _SHARED and step.weight <= _LONGEST
-                if workers.executor is not None and whole:
-                    needed = [self.records[name] for name in step.needs]
-                    job = Job((step, needed), 2.0 * step.weight)  # seconds of one core
-                    self.pending.append((step, workers.submit(remote, "do_alone", job)))
-                else:
-                    self._tell(step, 0.0, "")
-                    found = self.runner.do(step, partial(self._tell, step))
-                    self._keep(step, found, max(workers.threads, workers.slots))
-                self._collect()
-            while self.pending:
-                self._tell(None, 0.0, f"{len(self.pending)} steps are being worked on")
-                self._collect([self.pending[0][0].id])
-        finally:
-            for step, asked in self.pending:
-                asked.cancel()
-                # What had come back before something went wrong is kept; what went wrong is known.
-                with suppress(Exception, CancelledError):
-                    if asked.done():
-                        self._keep(step, asked.result(), 1)
-
-    def _collect(self, names: Sequence[str] = ()) -> None:
-        """Keep what has come back, and wait for these."""
-        for item in list(self.pending):
-            step, asked = item
-            if step.id in names or asked.done():
-                self._keep(step, asked.result(), 1)
-                self.pending = [other for other in self.pending if other is not item]
-
-    def _keep(self, step: Step, found: tuple[dict[str, Any], float], threads: int) -> None:
-        result, seconds = found
-        self.records.add(
-            {
-                "id": step.id,
-                "kind": step.kind,
-                "settings": dict(step.settings),
-                "seed": self.records.seed,
-                "threads": threads,
-                "versions": self.versions,
-                "seconds": round(seconds, 3),
-                "result": result,
-            }
-        )
-
-    def _tell(self, step: Step | None, share: float, doing: str) -> None:
-        """How far the whole run is."""
-        if self.progress is None:
-            return
-        done = sum(item.weight for item in self.todo if item.id in self.records)
+    def tell(step: Step | None, share: float, doing: str) -> None:
+        done = sum(item.weight for item in todo if item.id in records)
         if step is not None:
             done += share * step.weight
             doing = f"{step.id}: {doing}"
-        self.progress(done / sum(item.weight for item in self.todo), doing)
+        progress(done / everything, doing)
+
+    def collect(names: Sequence[str] = ()) -> None:
+        """Keep what has come back, and wait for these."""
+        for name, (step, asked) in list(pending.items()):
+            if name in names or asked.done():
+                _keep(runner, step, asked.result(), 1)
+                del pending[name]
+
+    try:
+        for step in todo:
+            if step.id in records:
+                continue
+            collect(step.needs)
+            whole = step.kind not in _SHARED and step.weight <= _LONGEST
+            if workers.executor is not None and whole:
+                needed = [records[name] for name in step.needs]
+                job = Job((step, needed), 2.0 * step.weight)  # seconds of one core
+                pending[step.id] = step, workers.submit(remote, "do_alone", job)
+            else:
+                tell(step, 0.0, "")
+                found = runner.do(step, partial(tell, step))
+                _keep(runner, step, found, max(workers.threads, workers.slots))
+            collect()
+        while pending:
+            tell(None, 0.0, f"{len(pending)} steps are being worked on")
+            collect([next(iter(pending))])
+    finally:
+        for step, asked in pending.values():
+            asked.cancel()
+            # What had come back before something went wrong is kept; what went wrong is known.
+            with suppress(Exception, CancelledError):
+                if asked.done():
+                    _keep(runner, step, asked.result(), 1)
+
+
+def _keep(runner: Runner, step: Step, found: tuple[dict[str, Any], float], threads: int) -> None:
+    result, seconds = found
+    runner.records.add(
+        {
+            "id": step.id,
+            "kind": step.kind,
+            "settings": dict(step.settings),
+            "seed": runner.records.seed,
+            "threads": threads,
+            "versions": runner.versions,
+            "seconds": round(seconds, 3),
+            "result": result,
+        }
+    )
 
 
 def _make(folder: Path) -> None:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from statistics import quantiles
 
 from ...engine.results import NORMAL_95
 from ...report.content import Cell, Cells, ReportTable, number, percent, row, significant
-from . import paper
-from .findings import CLOSE, COLUMNS, FAMILY, Findings, Reproduced
-from .paper import HORIZONS
-from .plan import StudiedPolicy, studied_policies
+from . import findings
+from .findings import CLOSE, FAMILY, Reproduced
+from .paper import COLUMNS, HORIZONS, StudiedPolicy, table1, table2
+from .plan import studied_policies
+from .records import Records
 
-# How a cell stands out, and the sign after its figure.
-_MARKS = {
-    "better": ("good", "<"),
-    "noise": ("", "~"),
-    "known": ("known", "†"),
-    "open": ("off", "‡"),
+# How a cell with a verdict stands out, the sign after its figure, and what the verdict means.
+_VERDICTS = {
+    "better": ("good", "<", "better by more"),
+    "noise": ("", "~", "within the noise of both samples"),
+    "known": ("known", "†", "different for a known reason"),
+    "open": ("off", "‡", "different for an unknown reason"),
 }
 _FLOORS = {
     "Bayes-optimal floor, each arm played once first": "each-once",
@@ -37,19 +40,13 @@ _ORIGINS = {
     True: "with the paper's own parameters and formulas",
     False: "tuned or learned here, at the horizon they were made for",
 }
-_VERDICTS = {
-    "better": "better by more",
-    "noise": "within the noise of both samples",
-    "known": "different for a known reason",
-    "open": "different for an unknown reason",
-}
 
 
 def _value(found: Reproduced | None, *, beside: bool = False) -> Cell:
     """Ours with its interval, or with the paper's in parentheses; marked if it stands out."""
     if found is None:
         return Cell("")
-    mark, sign = _MARKS.get(found.verdict, ("", ""))
+    mark, sign, _ = _VERDICTS.get(found.verdict, ("", "", ""))
     if not beside:
         return number(found.ours, half=found.half, sign=sign, mark=mark, note=found.note)
     theirs = "" if found.theirs is None else f"({found.theirs:g}) "
@@ -61,43 +58,55 @@ def _printed(value: float | None) -> Cell:
     return Cell("" if value is None else f"{value:g}", value)
 
 
-def _above(findings: Findings, item: StudiedPolicy, horizon: int) -> Cell:
+def _above(records: Records, item: StudiedPolicy, horizon: int) -> Cell:
     """How far a policy is above the floor; with its noise unless it is exact."""
-    above, floor = findings.above_floor(item, horizon), findings.floor(horizon)
-    if above is None or floor is None or findings.exact(item, horizon) is not None:
+    above, floor = findings.above_floor(records, item, horizon), findings.floor(records, horizon)
+    if above is None or floor is None or findings.exact(records, item, horizon) is not None:
         return percent(above, 3 if above is not None and above < 0.1 else 2)
-    found = findings.test(item, "bernoulli", horizon)
-    error = found["standard_error"] if found else 0.0
-    return percent(above, half=NORMAL_95 * error / floor)
+    found = findings.tested(records, item, "bernoulli", horizon)
+    assert found is not None
+    return percent(above, half=NORMAL_95 * found["standard_error"] / floor)
 
 
-def _training(item: StudiedPolicy) -> Cell:
-    return Cell(str(item.training or ""), item.training or 0)
+def _named(records: Records, item: StudiedPolicy, *cells: Cell, training: bool = True) -> Cells:
+    """A row about a policy: its name, the horizon it was made for, cells, and its parameters."""
+    made = [Cell(str(item.training or ""), item.training or 0)] if training else []
+    return row(findings.name(records, item), *made, *cells, findings.parameters(records, item))
 
 
-def best(findings: Findings) -> ReportTable:
+def _compared(
+    records: Records, columns: Sequence[tuple[str, int]] = COLUMNS
+) -> Iterator[tuple[StudiedPolicy, str, int, Reproduced]]:
+    """What was tested, policy by policy, in these columns of Table 1."""
+    for item in findings.policies(records):
+        for family, horizon in columns:
+            found = findings.compare(records, item, family, horizon)
+            if found is not None:
+                yield item, family, horizon, found
+
+
+def best(records: Records) -> ReportTable:
     """Our best policies beside the paper's best row, and the floor."""
     rows = [
         row(
             Cell(str(horizon), horizon),
             item.label,
-            findings.parameters(item),
-            _value(findings.compare(item, "bernoulli", horizon)),
-            number(findings.exact(item, horizon), 6),
-            _printed(min(line.regret["bernoulli", horizon] for line in paper.table1())),
-            number(findings.floor(horizon), 6),
-            _above(findings, item, horizon),
+            findings.parameters(records, item),
+            _value(found),
+            number(findings.exact(records, item, horizon), 6),
+            _printed(min(line.paper["bernoulli", horizon] for line in table1())),
+            number(findings.floor(records, horizon), 6),
+            _above(records, item, horizon),
         )
-        for horizon in HORIZONS
-        for item in studied_policies()
+        for column in COLUMNS[: len(HORIZONS)]
+        for item, _, horizon, found in _compared(records, [column])
         if item.group == "ours" and item.training == horizon
-        if findings.test(item, "bernoulli", horizon) is not None
     ]
     caption = (
         "Bernoulli arms, uniform means. The floor is the regret of the Bayes-optimal policy: no "
         "policy has less."
     )
-    floors = [findings.floor(horizon, "each-once") for horizon in HORIZONS]
+    floors = [findings.floor(records, horizon, "each-once") for horizon in HORIZONS]
     if None not in floors:
         said = ", ".join(significant(value, 5) for value in floors if value is not None)
         caption += f" Policies that play each arm once first, as all of the paper's do, have at least {said}."
@@ -111,18 +120,16 @@ def best(findings: Findings) -> ReportTable:
     )  # fmt: skip
 
 
-def overview(findings: Findings, family: str) -> ReportTable:
+def overview(records: Records, family: str) -> ReportTable:
     """Table 1 for one family: ours, and the paper's in parentheses."""
     rows = []
-    for item in findings.policies():
-        known = [findings.compare(item, family, horizon) for horizon in HORIZONS]
+    for item in findings.policies(records):
+        known = [findings.compare(records, item, family, horizon) for horizon in HORIZONS]
         if any(known):
-            cells = (_value(found, beside=True) for found in known)
-            name, parameters = findings.name(item), findings.parameters(item)
-            rows.append(row(name, _training(item), *cells, parameters))
+            rows.append(_named(records, item, *(_value(found, beside=True) for found in known)))
     if family == "bernoulli" and rows:
         for label, start in _FLOORS.items():
-            floors = [findings.floor(horizon, start) for horizon in HORIZONS]
+            floors = [findings.floor(records, horizon, start) for horizon in HORIZONS]
             if any(floors):
                 rows.append(row(label, Cell("", 0), *(number(value, 3) for value in floors), ""))
     return ReportTable(
@@ -135,43 +142,33 @@ def overview(findings: Findings, family: str) -> ReportTable:
     )
 
 
-def detail(findings: Findings, family: str, horizon: int) -> ReportTable:
+def detail(records: Records, family: str, horizon: int) -> ReportTable:
     """One column of Table 1, with everything that is known of it."""
-    gaussian = family == "gaussian"
-    more = ("true means",) if gaussian else ("exact", "above the floor")
+    gaussian, floor = family == "gaussian", findings.floor(records, horizon)
+    here, more = "here", ["exact", "above the floor"]
+    said = f"Regret after {horizon} plays"
+    if gaussian:
+        here, more = "here (parent)", ["true means"]
+        said += ", regret against the parent's mean as in the table"
+    lowest = "" if gaussian or floor is None else f" The floor is {floor:.6f}."
     rows = []
-    for item in findings.policies():
-        found = findings.compare(item, family, horizon)
-        test = findings.test(item, family, horizon)
-        if found is None or test is None:
-            continue
+    for item, _, _, found in _compared(records, [(family, horizon)]):
         if gaussian:
+            test = records.result(f"test/{item.id}/{family}/{horizon}")
             half = NORMAL_95 * test["true_standard_error"]
             extra = [number(test["true_regret"], half=half)]
         else:
-            extra = [number(findings.exact(item, horizon), 6), _above(findings, item, horizon)]
-        rows.append(
-            row(
-                findings.name(item),
-                _training(item),
-                _value(found),
-                _printed(found.theirs),
-                percent(found.apart),
-                *extra,
-                findings.parameters(item),
-            )
-        )
-    here = "here (parent)" if gaussian else "here"
-    counted = ", regret against the parent's mean as in the table" if gaussian else ""
-    floor = findings.floor(horizon)
-    lowest = "" if gaussian or floor is None else f" The floor is {floor:.6f}."
+            exact = findings.exact(records, item, horizon)
+            extra = [number(exact, 6), _above(records, item, horizon)]
+        beside = _printed(found.theirs), percent(found.apart)
+        rows.append(_named(records, item, _value(found), *beside, *extra))
     return ReportTable(
         f"detail-{family}-{horizon}",
         f"{FAMILY[family]}, T = {horizon}",
         ("policy", "trained for", here, "paper", "difference", *more, "parameters"),
         tuple(rows),
         align="lrrrr" + "r" * len(more) + "l",
-        caption=f"Regret after {horizon} plays{counted}; ± is the 95 % interval.{lowest}",
+        caption=f"{said}; ± is the 95 % interval.{lowest}",
         folded=True,
     )
 
@@ -180,29 +177,19 @@ def _column(family: str, horizon: int) -> str:
     return f"{family.capitalize()}, T = {horizon}"
 
 
-def differences(findings: Findings) -> ReportTable:
+def differences(records: Records) -> ReportTable:
     """Every cell that is more than 3 % away from the paper's."""
     rows = []
-    for item in findings.policies():
-        for family, horizon in COLUMNS:
-            found = findings.compare(item, family, horizon)
-            if found is None or found.verdict in ("", "agrees"):
-                continue
-            note = found.note
-            if found.verdict == "noise":
-                note = f"within the noise of both samples{f'; {note}' if note else ''}"
-                found = replace(found, note="")
-            rows.append(
-                row(
-                    findings.name(item),
-                    _column(family, horizon),
-                    _value(found),
-                    _printed(found.theirs),
-                    percent(found.apart),
-                    findings.parameters(item),
-                    note or ("better here" if found.verdict == "better" else ""),
-                )
-            )
+    for item, family, horizon, found in _compared(records):
+        if found.verdict in ("", "agrees"):
+            continue
+        note = found.note or ("better here" if found.verdict == "better" else "")
+        if found.verdict == "noise":
+            note = f"within the noise of both samples{f'; {note}' if note else ''}"
+            found = replace(found, note="")
+        cells = _value(found), _printed(found.theirs), percent(found.apart)
+        where = Cell(_column(family, horizon))
+        rows.append((*_named(records, item, where, *cells, training=False), Cell(note)))
     return ReportTable(
         "differences",
         "Cells that are more than 3 % from the table",
@@ -212,23 +199,23 @@ def differences(findings: Findings) -> ReportTable:
     )
 
 
-def common(findings: Findings) -> ReportTable | None:
+def common(records: Records) -> ReportTable | None:
     """How far rows as printed are from the table, column by column: those of the same problems alike."""
-    if findings.records.scale != "paper":  # too few runs: noise would pass for a difference
+    if records.scale != "paper":  # too few runs: noise would pass for a difference
         return None
     rows = []
-    for family, horizon in COLUMNS:
-        apart = {}
-        for item in findings.policies():
-            found = findings.compare(item, family, horizon) if item.text is not None else None
-            if found is not None and found.apart is not None:
-                apart[f"{item.label} {findings.parameters(item)}".rstrip()] = found.apart
+    for column in COLUMNS:
+        apart = {
+            f"{item.label} {findings.parameters(records, item)}".rstrip(): found.apart
+            for item, _, _, found in _compared(records, [column])
+            if item.text is not None and found.apart is not None
+        }
         if len(apart) < _MANY:
             continue
         quarters = quantiles(apart.values(), n=4)
         far = [name for name, value in apart.items() if abs(value - quarters[1]) > CLOSE]
         note = f"3 points or more from the median: {'; '.join(far)}" if far else ""
-        rows.append(row(_column(family, horizon), len(apart), *map(percent, quarters), note))
+        rows.append(row(_column(*column), len(apart), *map(percent, quarters), note))
     return ReportTable(
         "common",
         "What the rows of a column have in common",
@@ -242,54 +229,54 @@ def common(findings: Findings) -> ReportTable | None:
     )
 
 
-def tally(findings: Findings) -> tuple[str, ...]:
+def tally(records: Records) -> tuple[str, ...]:
     """How many cells agree, as sentences."""
-    counts: dict[tuple[bool, str], dict[str, int]] = {}
-    for item in studied_policies():
-        for family, horizon in COLUMNS:
-            found = findings.compare(item, family, horizon)
-            if found is not None and found.verdict:
-                box = counts.setdefault((item.text is not None, family), {})
-                box[found.verdict] = box.get(found.verdict, 0) + 1
+    counts: dict[tuple[bool, str], Counter[str]] = {}
+    for item, family, _, found in _compared(records):
+        if found.verdict:
+            box = counts.setdefault((item.text is not None, family), Counter())
+            box[found.verdict] += 1
     lines = []
     for (printed, family), box in counts.items():
-        total = sum(box.values())
-        parts = [f"{box.get('agrees', 0)} of {total} are within 3 % of the table"]
-        parts += [f"{box[name]} {said}" for name, said in _VERDICTS.items() if box.get(name)]
+        parts = [f"{box['agrees']} of {box.total()} are within 3 % of the table"]
+        parts += [f"{box[name]} {said}" for name, (_, _, said) in _VERDICTS.items() if box[name]]
         lines.append(f"{FAMILY[family]}, {_ORIGINS[printed]}: {', '.join(parts)}.")
     return tuple(lines)
 
 
-def _remark(findings: Findings, item: StudiedPolicy, horizon: int) -> str:
+def _remark(records: Records, item: StudiedPolicy, horizon: int) -> str:
     """What there is to say of a share of wins that is far from the paper's."""
     for twin in studied_policies():
         if twin.text is None or twin.paper is not item.paper or twin is item:
             continue
-        here, there = findings.exact(item, horizon), findings.exact(twin, horizon)
+        here, there = findings.exact(records, item, horizon), findings.exact(records, twin, horizon)
         if here is None or there is None or here >= there:
             break
         said = (
-            f"{item.label} as tuned here for T = {horizon} ({findings.parameters(item)}) has less mean regret, "
+            f"{item.label} as tuned here for T = {horizon} ({findings.parameters(records, item)}) has less mean regret, "
             f"{here:.4g}, than as printed, {there:.4g}, and that is what it was tuned for; it wins fewer problems."
         )
-        found = findings.test(twin, "bernoulli", horizon)
+        found = findings.tested(records, twin, "bernoulli", horizon)
         if found is not None:
-            apart = 100.0 * found["wins"] - paper.table2()[item.label, horizon]
+            apart = 100.0 * found["wins"] - table2()[item.label, horizon]
             said += f" As printed it is {apart:+.1f} points from the paper."
         return said
-    return f"{findings.name(item)}, for T = {horizon}: not explained."
+    return f"{findings.name(records, item)}, for T = {horizon}: not explained."
 
 
-def wins(findings: Findings) -> ReportTable:
+def wins(records: Records) -> ReportTable:
     """Table 2: the share of problems won against UCB1-Tuned."""
     made: dict[tuple[str, str], dict[int, StudiedPolicy]] = {}
-    for item in findings.policies():
+    for item in findings.policies(records):
         if item.training is not None:
             made.setdefault((item.label, item.origin), {})[item.training] = item
     rows = []
     remarks: list[str] = []
     for (label, origin), items in made.items():
-        cells = [cell for horizon in HORIZONS for cell in _wins(findings, items, horizon, remarks)]
+        cells: list[Cell] = []
+        for horizon in HORIZONS:
+            printed = table2().get((label, horizon))
+            cells += _wins(records, items.get(horizon), horizon, printed, remarks)
         if any(cell.text for cell in cells[::4]):
             where = {"printed": ", as printed", "found": ", learned here"}.get(origin, "")
             rows.append(row(f"{label}{where}", *cells))
@@ -307,7 +294,7 @@ def wins(findings: Findings) -> ReportTable:
         + (
             "‡ is more than 5 points from the paper, for policies as printed, or below it, for those learned "
             "here. " + " ".join(remarks)
-            if findings.records.scale == "paper"
+            if records.scale == "paper"
             else "The fewer runs a problem has, the closer all shares are to one half: with this budget they "
             "say little."
         ),
@@ -315,23 +302,24 @@ def wins(findings: Findings) -> ReportTable:
 
 
 def _wins(
-    findings: Findings, items: dict[int, StudiedPolicy], horizon: int, remarks: list[str]
+    records: Records,
+    item: StudiedPolicy | None,
+    horizon: int,
+    printed: float | None,
+    remarks: list[str],
 ) -> Cells:
     """The four cells of a policy and horizon: ours, the paper's, points apart, ours with common random numbers."""
-    item = items.get(horizon)
-    found = None if item is None else findings.test(item, "bernoulli", horizon)
-    some = next(iter(items.values()))
-    printed = paper.table2().get((some.label, horizon))
     theirs = Cell("" if printed is None else f"{printed:.1f} %", printed)
+    found = None if item is None else findings.tested(records, item, "bernoulli", horizon)
     if item is None or found is None:
-        return (Cell(""), theirs, Cell(""), Cell(""))
+        return row("", theirs, "", "")
+    points = Cell("")
+    if printed is not None:
+        apart = 100.0 * found["wins"] - printed
+        far = (apart > _FAR and item.origin == "printed") or apart < -_FAR
+        far = far and records.scale == "paper"
+        if far:
+            remarks.append(_remark(records, item, horizon))
+        points = Cell(f"{apart:+.1f}{' ‡' if far else ''}", apart, "off" if far else "")
     share, common = (percent(found[name], sign=False) for name in ("wins", "wins_common_luck"))
-    if printed is None:
-        return (share, theirs, Cell(""), common)
-    apart = 100.0 * found["wins"] - printed
-    far = (apart > _FAR and item.origin == "printed") or apart < -_FAR
-    far = far and findings.records.scale == "paper"
-    if far:
-        remarks.append(_remark(findings, item, horizon))
-    points = Cell(f"{apart:+.1f}{' ‡' if far else ''}", apart, "off" if far else "")
     return (share, theirs, points, common)

@@ -16,7 +16,7 @@ from ...bayes.optimum import optimal
 from ...data import write_data
 from ...engine import Comparison, costs, evaluate, exact, recount
 from ...engine.programs import ManyPrograms
-from ...engine.task import silent, stream
+from ...engine.task import silent, stream, versions
 from ...errors import InputError
 from ...formulas import Classes, kept_classes, make_classes, search, state_path
 from ...learning import learn
@@ -55,6 +55,7 @@ class Runner:
         self._references: dict[tuple[Any, ...], npt.NDArray[np.floating[Any]]] = {}
         self._policies: dict[str, Policy] = {}
         self.made: Classes | None = None
+        self.versions = versions()
 
     def do(self, step: Step, progress: Progress) -> tuple[dict[str, Any], float]:
         """The result of a step, and the seconds it took, also in runs that were stopped."""

@@ -1,0 +1,96 @@
+"""`metabandit fit`: a prior from past tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+from ..errors import InputError
+from . import options
+from .display import say, show_facts, show_json, show_rows
+
+
+def command(
+    history: Annotated[
+        Path,
+        Argument(
+            help="A CSV file of past tests: columns such as test, variant, sent, clicks; or one row per "
+            "test with two columns per arm; or one row per play.",
+            show_default=False,
+        ),
+    ],
+    per_arm: Annotated[bool, Option("--per-arm", help="A distribution per named arm.")] = False,
+    hierarchical: Annotated[
+        bool, "A level per test and arms around it, for tests that differ in level."
+    ] = False,
+    columns: Annotated[
+        str | None,
+        "Which column is what, where titles do not say it: plays=Mails,successes=Answers; also "
+        "problem, arm, mean, error, deviation, reward.",
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        Option(help="Draw history and prior to this .png, .svg or .pdf file.", show_default=False),
+    ] = None,
+    force: options.Force = False,
+    as_json: options.Json = False,
+) -> None:
+    """Fit a prior to past tests, so that the noise of their means is not taken for differences."""
+    from ..files import check_new, written
+    from ..priors.fitting import fit_prior
+
+    if plot is not None:
+        plot = check_new(plot, (".png", ".svg", ".pdf"), "the picture", force=force)
+    fitted = fit_prior(
+        history, per_arm=per_arm, hierarchical=hierarchical, columns=_read_columns(columns)
+    )
+    if plot is not None:
+        axes = fitted.plot()
+        with written(plot, "the picture") as file:
+            axes.figure.savefig(file, format=plot.suffix[1:])
+        say(f"drew the history and the prior to {plot}")
+    if as_json:
+        show_json(fitted.to_dict())
+        return
+    known, figures = fitted.history, fitted.shrinkage
+    caption = (
+        f"What {known.name} says of arms: {len(known.problems)} tests, {len(known.plays)} arms, "
+        f"{known.plays.sum():,.0f} plays"
+    )
+    show_rows(fitted.rows(), align="lr", caption=caption)
+    show_facts(
+        [
+            ("", ""),
+            ("prior", fitted.prior),
+            ("check", f"a history this far from the prior has a chance of {fitted.plausible:.2g}"),
+            (
+                "noise",
+                f"means as observed spread by {figures['raw_spread']:.3g}, true ones by "
+                f"{figures['spread']:.3g}; {figures['plays']:,.0f} plays add {figures['noise']:.3g}",
+            ),
+            (
+                "shrinkage",
+                f"of an observed difference from the average, {100 * figures['kept']:.0f} % is believed",
+            ),
+            (
+                "next",
+                f"metabandit advise --prior {fitted.prior} --arms {fitted.prior.arms} --horizon 5000",
+            ),
+        ]
+    )
+    for note in (*known.notes, *fitted.warnings()):
+        say(f"note: {note}")
+
+
+def _read_columns(text: str | None) -> dict[str, str] | None:
+    if text is None:
+        return None
+    found = {}
+    for item in text.split(","):
+        role, equals, title = item.partition("=")
+        if not (equals and role.strip() and title.strip()):
+            raise InputError(f"--columns {text!r}: {item!r} is not of the form plays=Mails")
+        found[role.strip()] = title.strip()
+    return found

@@ -1,0 +1,133 @@
+"""`metabandit trial`: operating characteristics of adaptive trials."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from typer import Argument, Option
+
+from ..errors import InputError
+from ..files import check_new, written
+from . import options
+from .display import progress_bar, say, show_json, show_rows, told
+
+
+def command(
+    *,
+    policies: Annotated[
+        list[str],
+        Argument(
+            help="Designs: policies such as thompson (see `metabandit policies`), expressions or policy "
+            "files; equal (equal numbers of patients), crdp:degree=0.9,minimum=10 (constrained randomised "
+            "dynamic programming).",
+            show_default=False,
+        ),
+    ],
+    at: Annotated[
+        list[str] | None,
+        Option(
+            help="Success rates, one per arm, as in 0.3,0.5; or prior, for the average over it. May be "
+            "given several times.",
+            show_default=False,
+        ),
+    ] = None,
+    grid: Annotated[
+        str | None, "All combinations of rates first:last:step, such as 0.1:0.9:0.1."
+    ] = None,
+    horizon: Annotated[int, "Patients, at most."] = 100,
+    test: Annotated[
+        str,
+        "Test of equal rates: fisher, z-pooled, z-unpooled, chi-squared, barnard, boschloo, "
+        "bayes:c=0.975, exact or exact-conditional (the design's own), none; one-sided as in "
+        "fisher:alternative=greater (arm 2 is better).",
+    ] = "fisher",
+    level: Annotated[float, "Level of the test."] = 0.05,
+    prior: Annotated[
+        str, "What designs take the rates to be: bernoulli, with alpha and beta."
+    ] = "bernoulli",
+    arms: Annotated[int | None, "Arms.", "as many as --at has rates, else 2"] = None,
+    feedback: options.Feedback,
+    minimum: Annotated[int, "Patients that every arm has before the policy decides."] = 0,
+    look_every: Annotated[
+        int | None, "Patients between looks, at which a trial stops if the test rejects."
+    ] = None,
+    boundary: Annotated[
+        str | None,
+        "How looks share the level: obrien-fleming, pocock, or one p-value per look, as in "
+        "0.001,0.01,0.045.",
+        "obrien-fleming",
+    ] = None,
+    imbalance: Annotated[
+        float, "The share of patients from which on an imbalance to the wrong side counts."
+    ] = 0.1,
+    fewer_than: Annotated[
+        int | None, "Also the chance that an arm has fewer patients than this."
+    ] = None,
+    method: Annotated[str, "exact, monte-carlo (simulation), or auto: exact if possible."] = "auto",
+    episodes: Annotated[
+        int | None, "Simulated trials per point and design.", "100000 if simulated"
+    ] = None,
+    seed: options.Seed = 0,
+    threads: options.Threads = None,
+    plot: Annotated[
+        Path | None, "Draw power over the grid to this .svg, .png or .pdf file."
+    ] = None,
+    csv: Annotated[Path | None, "Write all characteristics to this .csv file."] = None,
+    force: options.Force = False,
+    as_json: options.Json = False,
+) -> None:
+    """Compute what adaptive trials do at given success rates: successes, power, type-I error, bias."""
+    from ..priors import prior as read_prior
+    from ..trials import operating_characteristics
+
+    points = [_read_point(text) for text in at or ()]
+    known = [point for point in points if point is not None]
+    belief = read_prior(prior, arms=len(known[0]) if arms is None and known else arms)
+    if csv is not None:
+        check_new(csv, (".csv",), "the table", force=force)
+    if plot is not None:
+        from ..report.drawing import check_picture
+
+        check_picture(plot, force=force)
+        if grid is None:
+            raise InputError("a picture shows power over a grid of rates: give --grid 0.1:0.9:0.1")
+    with progress_bar(f"{horizon} patients") as progress:
+        trial = operating_characteristics(
+            policies,
+            [belief if point is None else point for point in points],
+            grid=grid, horizon=horizon, test=None if test == "none" else test, level=level,
+            prior=belief, feedback=feedback, minimum=minimum, look_every=look_every,
+            boundary=boundary, imbalance=imbalance, fewer_than=fewer_than, method=method,
+            episodes=episodes, seed=seed, threads=threads, progress=progress,
+        )  # fmt: skip
+    if csv is not None:
+        with written(csv, "the table") as file:
+            file.write(trial.csv().encode())
+    value = trial.to_dict()
+    if plot is not None:
+        from ..report.drawing import save
+        from ..report.trials import power_figure
+
+        save(power_figure(value), plot)
+        say(f"drew {plot}")
+    if as_json:
+        show_json(value)
+        return
+    how = (
+        "exact" if trial.method == "exact" else f"{trial.designs[policies[0]][0].episodes:,} trials"
+    )
+    tested = "" if trial.test is None else f", test {trial.test}"
+    if trial.test is not None and not trial.test.startswith("bayes"):
+        tested += f" at level {trial.level:g}"
+    looks = f", looks after {', '.join(map(str, trial.looks))}" if len(trial.looks) > 1 else ""
+    caption = (
+        f"Trials of {horizon} patients{tested}{looks}; {how}\nrejects: type-I error where all rates "
+        f"are equal, else power{told(feedback)}"
+    )
+    show_rows(trial.rows(), align="llr", caption=caption)
+
+
+def _read_point(text: str) -> tuple[Any, ...] | None:
+    """Success rates; None stands for the prior."""
+    return None if text.strip() == "prior" else tuple(text.split(","))

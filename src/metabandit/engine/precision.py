@@ -1,0 +1,103 @@
+"""How precisely a task is simulated: in lanes of float32, or of float64 where those would lose.
+
+Lanes of float32 take a third to half of the time. They count up to 2^24, draw rewards from uniform numbers of 23 bits,
+and tell indices apart that differ by 2e-6 of their size. That is enough unless
+
+- there are more plays than can be counted;
+- pseudo-plays outweigh a reward, which moves the mean r of n plays by r/n or (1 - r)/n, so that indices
+  before and after it are ties; or there are so few pseudo-failures b (or successes) that r is
+  almost 1 (or 0) after some plays: an upper bound q by KL divergence has 1 - q of about (n/t)^(1/b) b/n;
+- rewards of 0 and 1 are so rare, or so common, that 23 bits do not resolve their probability;
+- the means of other rewards are large beside their differences: with sums of size T |mean|, what is lost
+  in T plays is 2e-6 T |mean|, to be compared with the differences, of which regret is made.
+
+The choice depends on the prior, the horizon and the policy's start only, so that neither threads nor
+other policies of a comparison change a result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..priors import Prior
+from ..priors.families import Array
+from .problems import check_problems, regret_means
+
+# Plays that float32 can count.
+_MOST_PLAYS = 2**24
+# Pseudo-plays of an arm, the least reward sum of a start (or what is missing to its plays), and the least
+# change of its mean by a reward, that float32 does with.
+_MOST_PSEUDO_PLAYS = 1000.0
+_LEAST_PSEUDO_SUM = 0.5
+_LEAST_CHANGE = 2e-4
+# The rarest rewards that 23 bits do for: their probability is then right to 0.06 %.
+_RAREST = 1e-4
+# Size of the means times plays, over the differences of means, that float32 and float64 do with.
+_MOST_OFFSET = 5e4
+_MOST_OFFSET_64 = 1e10
+# Problems that are looked at.
+_SAMPLE = 64
+
+
+@dataclass(frozen=True)
+class Precision:
+    """What the problems of a prior ask for.
+
+    rare: the least mean probability of an arm's reward of 0 or 1; 1 for other rewards
+    offset: the size of the means over their differences; 0 for rewards of 0 and 1
+    """
+
+    prior: Prior
+    horizon: int
+    rare: float = 1.0
+    offset: float = 0.0
+
+    @classmethod
+    def of(cls, prior: Prior, horizon: int) -> Precision:
+        drawn = check_problems(prior, prior.draw(np.random.default_rng(0), _SAMPLE), _SAMPLE)
+        means = regret_means(prior, drawn)
+        if prior.family.binary:
+            each = means.mean(axis=0)
+            rarer = np.minimum(each, 1.0 - each)
+            # What never happens needs no bits.
+            return cls(prior, horizon, rare=float(rarer[rarer > 0.0].min(initial=1.0)))
+        gap = float((means.max(axis=1) - means.min(axis=1)).mean())
+        size = float(np.abs(means).mean())
+        # Without any difference there is no regret to be wrong about.
+        return cls(prior, horizon, offset=size / gap if gap > 0.0 else 0.0)
+
+    def kind(self, counts: Array | None = None) -> Any:
+        """The type of lanes for a start with these pseudo-observations, or an error if none does."""
+        if self.offset * self.horizon > _MOST_OFFSET_64:
+            raise InputError(
+                f"the means of {self.prior} are {self.offset:.3g} times as large as their differences, "
+                f"which {self.horizon} plays cannot resolve (that times the plays may be "
+                f"{_MOST_OFFSET_64:g} at most); subtract what is common to all rewards, as regret does not "
+                f"depend on it"
+            )
+        wide = (
+            self.horizon >= _MOST_PLAYS - _MOST_PSEUDO_PLAYS
+            or self.rare < _RAREST
+            or self.offset * self.horizon > _MOST_OFFSET
+            or (counts is not None and _is_extreme(counts, binary=self.prior.family.binary))
+        )
+        return np.float64 if wide else np.float32
+
+
+def _is_extreme(counts: Array, *, binary: bool) -> bool:
+    """Whether pseudo-observations are too many or too few for float32."""
+    plays, total = counts[0], counts[1]
+    if not plays.any():
+        return False
+    if plays.max() > _MOST_PSEUDO_PLAYS or plays.min() < _LEAST_PSEUDO_SUM:
+        return True
+    # Indices of arms that hardly ever pay are small, about 1/sqrt(n), and so is what float32 loses of them.
+    failures, successes = (plays - total) / plays**2, total / plays**1.5
+    least = np.minimum(total, plays - total)
+    # A start without successes, or without failures, changes by as much as 1/n.
+    few = (least < _LEAST_PSEUDO_SUM) | (np.minimum(failures, successes) < _LEAST_CHANGE)
+    return binary and bool((few & (least > 0.0)).any())

@@ -1,0 +1,204 @@
+"""A player whose counts are in a store, which any number of processes share.
+
+What it decides by is at most `refresh` seconds old, and includes what the process itself has done since. A
+reward, a count and a choice with an id are in the database before the call returns. Selections without an id
+are written with what comes next, or when the counts are read again. Selections are numbered for
+the random numbers of ties and draws; a process takes the numbers in blocks, so that no two processes use the same.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InputError
+from .arm import Arm, ArmName
+from .choices import FORGET, Choice, new_id
+from .player import ADD, CANCEL, COUNTS, RETIRE, SELECT, UPDATE, Player, Terms
+from .rules import Rule
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from .store import Experiment
+
+# Numbers of selections that a process takes at a time.
+_BLOCK = 64
+
+
+class _Log:
+    """Takes what a journal takes, and does it in the store."""
+
+    def __init__(self, player: SharedPlayer) -> None:
+        self.player = player
+
+    def append(self, operation: list[Any], *, sync: bool = True) -> None:
+        word, *values = operation
+        if word == SELECT:
+            self.player.note_unwritten(values)
+            return
+        player, experiment = self.player, self.player.experiment
+        with experiment.store.transaction() as connection:
+            player.write_selections(connection)
+            if word == UPDATE:
+                rewards: dict[int, list[float]] = {}
+                for name, value in zip(values[::2], values[1::2], strict=True):
+                    rewards.setdefault(player.place(name), []).append(value)
+                for place in sorted(rewards):
+                    experiment.add(connection, place, rewards[place])
+            elif word == COUNTS:
+                experiment.add_counts(connection, player.place(values[0]), tuple(values[1:]))
+            elif word == CANCEL:
+                experiment.open(connection, {player.place(values[0]): -1})
+            elif word == ADD:
+                player.write_arm(connection, values[0])
+            elif word == RETIRE:
+                experiment.retire(connection, player.place(values[0]))
+        player.written()
+
+    def rewrite(self, values: Sequence[Any]) -> None:
+        raise InputError("the player has a store, and no journal to compact")
+
+    def close(self) -> None:
+        self.player.give_back()
+
+
+class SharedPlayer(Player):
+    """A `Player` whose counts are in a database. `Policy.player(..., store=...)` makes one."""
+
+    def __init__(
+        self, rule: Rule, arms: Sequence[Arm], terms: Terms, experiment: Experiment, refresh: float
+    ) -> None:
+        super().__init__(rule, arms, terms)
+        self.experiment = experiment
+        self.refresh = refresh
+        self._unwritten: Counter[int] = Counter()
+        self._end = 0
+        self._read_at = -float("inf")
+        self._expired_at = -float("inf")
+        self._process = os.getpid()
+        self._log_of_store = self._journal = _Log(self)  # type: ignore[assignment]
+
+    # Choices with an id ------------------------------------------------------------------------
+
+    def choose(self, count: int | None = None) -> Any:
+        """See `Player.choose`; a choice is in the store before the call returns."""
+        with self._lock:
+            self._sweep()
+            self._fresh()
+            chosen: list[tuple[Choice, Arm]] = []
+            made, selections = self._made, self.selections
+            try:
+                for left in range(1 if count is None else self._check_batch(count), 0, -1):
+                    self._take_number(left)
+                    chances = self._chances()
+                    arm = self._choose()
+                    chance = chances[self._active.index(arm)]
+                    chosen.append((Choice(arm.name, new_id(), chance, time.time()), arm))
+                    self._note_selection(arm)
+                with self.experiment.store.transaction() as connection:
+                    self.write_selections(connection)
+                    places = [self.place(arm.name) for _, arm in chosen]
+                    self.experiment.choose(connection, [choice for choice, _ in chosen], places)
+                    self.experiment.open(connection, Counter(places))
+            except BaseException:
+                for _, arm in chosen:
+                    arm.end_waiting(1)
+                self._made, self.selections = made, selections
+                raise
+            self.written()
+            choices = [choice for choice, _ in chosen]
+            return choices[0] if count is None else choices
+
+    def reward_many(self, rewards: Iterable[tuple[str, float]]) -> int:
+        pairs = self._read_pairs(rewards)
+        with self._lock:
+            self._sweep()
+            values = [(name, self.rewards.check(value)) for name, value in pairs]
+            with self.experiment.store.transaction() as connection:
+                self.write_selections(connection)
+                counted = self.experiment.reward(connection, values, self.terms.tracking)
+            self.written()
+            # What was counted is read again: the choice may be that of another process.
+            self._read_at = -float("inf")
+            return sum(counted)
+
+    def _sweep(self) -> None:
+        """Close the choices that have waited too long, now and then."""
+        limit = self.terms.tracking.expire
+        now = time.monotonic()
+        if limit is None or now - self._expired_at < min(1.0, 0.1 * limit):
+            return
+        self._expired_at = now
+        with self.experiment.store.transaction() as connection:
+            at = time.time()
+            while self.experiment.expire(connection, at - limit, self.terms.tracking.expired):
+                self._read_at = -float("inf")
+            self.experiment.forget(connection, at - FORGET * limit)
+
+    # Keeping up with the store -------------------------------------------------------------------
+
+    def _fresh(self) -> None:
+        if os.getpid() != self._process:
+            # A child: what the parent has not written is the parent's.
+            self._process = os.getpid()
+            self._unwritten.clear()
+            self._end = self.selections
+            self._read_at = -float("inf")
+        if time.monotonic() - self._read_at < self.refresh:
+            return
+        if self._unwritten:
+            with self.experiment.store.transaction() as connection:
+                self.write_selections(connection)
+            self.written()
+        self._take(self.experiment.read()[1])
+        self._read_at = time.monotonic()
+
+    def _take_number(self, more: int = 1) -> None:
+        """The number of the next selection, if so many are to come."""
+        if self.selections >= self._end:
+            count = max(_BLOCK, more)
+            with self.experiment.store.transaction() as connection:
+                self.selections = self.experiment.number(connection, count)
+            self._end = self.selections + count
+
+    def _find(self, name: ArmName) -> Arm:
+        if name not in self:
+            self._read_at = -float("inf")
+            self._fresh()  # another process may have added it
+        return super()._find(name)
+
+    def place(self, name: ArmName) -> int:
+        """Where an arm is in the store."""
+        return list(self._by_name).index(name)
+
+    def note_unwritten(self, names: Iterable[ArmName]) -> None:
+        self._unwritten.update(self.place(name) for name in names)
+
+    def write_selections(self, connection: Connection) -> None:
+        """Selections that are not in the store yet; `written` says that the transaction is done."""
+        self.experiment.open(connection, self._unwritten)
+
+    def written(self) -> None:
+        self._unwritten.clear()
+
+    def write_arm(self, connection: Connection, name: ArmName) -> None:
+        known = self._by_name.get(name)
+        fresh = None
+        if known is None:
+            assert self.terms.begin is not None
+            fresh = Arm.begin(name, self.terms.begin)
+        place = len(self._by_name) if known is None else self.place(name)
+        self.experiment.add_arm(connection, fresh, place)
+
+    def give_back(self) -> None:
+        """Write what is not written; numbers that were not used are for others."""
+        with self.experiment.store.transaction() as connection:
+            self.write_selections(connection)
+        self.written()
+        if self.selections < self._end:
+            self.experiment.give_back(self.selections, self._end)
+        self._end = self.selections

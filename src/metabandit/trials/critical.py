@@ -1,0 +1,139 @@
+"""The exact test of a design itself: critical values from the distribution of a statistic under it.
+
+If all arms have the rate p, a design ends in (n, s) with probability g(n, s) p^S (1 - p)^(N - S), S being
+the successes and N the patients of all arms (trials/final.py). So
+
+    conditional     given S and N the probabilities g / sum g do not depend on p: the hypothesis is
+                    rejected if P(statistic as large | S, N) <= level,
+    unconditional   it is rejected if the statistic is at least c, the smallest number for which
+
+                        max over p of  sum_{S, N} A_c(S, N) p^S (1 - p)^(N - S)  <=  level,
+
+                    A_c(S, N) being the sum of g over the states with a statistic of at least c.
+
+Either way the level holds whatever the common rate, for an adaptive design too (Baas, Jacko, Villar 2024).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..priors.families import Array
+from .final import FinalStates
+from .testing import CONDITIONAL, Test
+
+# Common rates that the worst is looked for among, before the best of them is refined.
+_NULLS = 401
+# A level that is reached but for rounding is kept.
+_SLACK = 1e-12
+
+
+def _totals(states: FinalStates) -> tuple[Any, Any, Any]:
+    """S and N of each state, and the number of their pair."""
+    wins = states.successes.sum(axis=0, dtype=np.int64)
+    made = states.plays.sum(axis=0, dtype=np.int64)
+    return wins, made, made * (states.horizon + 1) + wins
+
+
+def _null_weight(states: FinalStates) -> Array:
+    """g B(S + 1, N - S + 1): how likely a state is if one uniform rate is that of all arms."""
+    from scipy.special import betaln
+
+    wins, made, _ = _totals(states)
+    own = betaln(states.successes + 1, states.plays - states.successes + 1).sum(axis=0)
+    return np.asarray(states.weight * np.exp(betaln(wins + 1, made - wins + 1) - own))
+
+
+class WorstNull:
+    """The largest probability, over the common rate, of a set of final states."""
+
+    def __init__(self, states: FinalStates) -> None:
+        from scipy.special import betaln
+
+        _, _, pair = _totals(states)
+        self.weight = _null_weight(states)
+        known, self.group = np.unique(pair, return_inverse=True)
+        self.wins, self.losses = known % (states.horizon + 1), known // (states.horizon + 1)
+        self.losses = self.losses - self.wins
+        self.scale = betaln(self.wins + 1, self.losses + 1)
+        self.nulls = np.sin(np.linspace(0.0, np.pi / 2.0, _NULLS)) ** 2
+        self.likely = self._likely(self.nulls)
+
+    def _likely(self, nulls: Array) -> Array:
+        from scipy.special import xlog1py, xlogy
+
+        p = nulls[:, None]
+        return np.asarray(np.exp(xlogy(self.wins, p) + xlog1py(self.losses, -p) - self.scale))
+
+    def at(self, chosen: Array, nulls: Array) -> Array:
+        """The probability that a state is chosen (1 or 0, or with a probability), at common rates."""
+        sums = np.bincount(self.group, self.weight * chosen, len(self.wins))
+        return np.asarray(self._likely(np.asarray(nulls, dtype=np.float64)) @ sums)
+
+    def largest(self, chosen: Array) -> float:
+        """The same at the worst common rate."""
+        from scipy.optimize import minimize_scalar
+
+        sums = np.bincount(self.group, self.weight * chosen, len(self.wins))
+        grid = self.likely @ sums
+        best = float(grid.max())
+        # Every local maximum on the grid that might be the largest is refined.
+        for place in map(int, np.flatnonzero(grid >= 0.98 * best)):
+            first, last = max(place - 1, 0), min(place + 1, _NULLS - 1)
+            if grid[place] < grid[first : last + 1].max():
+                continue
+            refined = minimize_scalar(
+                lambda p: -float((self._likely(np.array([p])) @ sums)[0]),
+                bounds=(self.nulls[first], self.nulls[last]),
+                method="bounded",
+                options={"xatol": 1e-10},
+            )
+            best = max(best, -float(refined.fun))
+        return best
+
+
+def own_rejections(test: Test, states: FinalStates, level: float) -> tuple[Array, float | None]:
+    """The states in which the design's own test rejects, and its critical value if there is one."""
+    assert test.statistic is not None
+    # Statistics that are equal but for rounding are equal.
+    value = np.round(test.statistic(states.plays, states.successes), 10)
+    if test.name.partition(":")[0] == CONDITIONAL:
+        return _conditional(states, value, level), None
+    return _unconditional(states, value, level)
+
+
+def _conditional(states: FinalStates, value: Array, level: float) -> Array:
+    _, _, pair = _totals(states)
+    order = np.lexsort((-value, pair))
+    weight, pair, value = _null_weight(states)[order], pair[order], value[order]
+    begins = np.flatnonzero(np.concatenate([[True], np.diff(pair) != 0]))
+    sizes = np.diff([*begins, len(pair)])
+    totals = np.add.reduceat(weight, begins)
+    rejects = np.zeros(len(pair))
+    for begin, size, total in zip(begins, sizes, totals, strict=True):
+        some = slice(begin, begin + size)
+        tail = np.cumsum(weight[some]) / total
+        # Equal statistics have the tail of their last.
+        last = np.searchsorted(-value[some], -value[some], side="right") - 1
+        # Where no outcome is more extreme than another nothing is shown.
+        rejects[some] = (tail[last] <= level * (1.0 + _SLACK)) & (value[some] > 0.0)
+    found = np.empty(len(pair))
+    found[order] = rejects
+    return found
+
+
+def _unconditional(states: FinalStates, value: Array, level: float) -> tuple[Array, float]:
+    worst = WorstNull(states)
+    candidates = np.unique(value)
+    # The more extreme the critical value, the less likely it is reached: cut in halves.
+    low, high = -1, len(candidates)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if worst.largest((value >= candidates[middle]).astype(np.float64)) <= level * (1 + _SLACK):
+            high = middle
+        else:
+            low = middle
+    critical = float(candidates[high]) if high < len(candidates) else np.inf
+    return (value >= critical).astype(np.float64), critical

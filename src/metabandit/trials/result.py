@@ -1,0 +1,131 @@
+"""The result of `operating_characteristics`: designs beside each other, as tables and as data."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import InputError, nearest
+from ..feedback import Feedback
+from .measures import Characteristics
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The operating characteristics of designs at some points.
+
+    Attributes
+    ----------
+    designs : mapping
+        For each design the characteristics at each point, in the order of the points.
+    horizon : int
+        Patients, at most.
+    test, level : str and float
+        The test at the end, or None, and its level.
+    method : str
+        `exact` or `monte-carlo`.
+    prior : str
+        What the designs take the success rates to be.
+    feedback : Feedback
+        When outcomes become known.
+    minimum : int
+        Patients that every arm has before a policy decides.
+    looks : tuple of int
+        The numbers of patients at which a trial may end; the last one is its planned end.
+    boundary : tuple of float or None
+        The p-value at which a trial stops at each look, if it may stop early.
+    critical : mapping
+        For each design the critical value of its own exact test, if that is the test.
+    """
+
+    designs: Mapping[str, tuple[Characteristics, ...]]
+    horizon: int
+    test: str | None
+    level: float
+    method: str
+    prior: str
+    feedback: Feedback
+    minimum: int
+    looks: tuple[int, ...]
+    boundary: tuple[float, ...] | None
+    critical: Mapping[str, float | None]
+
+    def __getitem__(self, name: str) -> tuple[Characteristics, ...]:
+        if name not in self.designs:
+            raise InputError(f"no design is called {name!r}; {nearest(name, self.designs)}")
+        return self.designs[name]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            "designs": [
+                {
+                    "policy": name,
+                    "critical_value": self.critical[name],
+                    "points": [point.to_dict() for point in points],
+                }
+                for name, points in self.designs.items()
+            ],
+            "horizon": self.horizon,
+            "test": self.test,
+            "level": self.level,
+            "method": self.method,
+            "prior": self.prior,
+            "feedback": self.feedback.to_dict(),
+            "minimum": self.minimum,
+            "looks": list(self.looks),
+            "boundary": None if self.boundary is None else list(self.boundary),
+        }
+
+    def rows(self) -> list[dict[str, str]]:
+        """The rows of a table for people: one per point and design."""
+        found = []
+        for place in range(len(next(iter(self.designs.values())))):
+            for name, points in self.designs.items():
+                point = points[place]
+                row = {
+                    "rates": rates_text(point.rates),
+                    "design": name,
+                    "successes": f"{point.successes:.3f} (sd {point.successes_sd:.2f})",
+                    "patients per arm": " / ".join(f"{n:.1f}" for n in point.plays),
+                }
+                if len(self.looks) > 1:
+                    row["patients"] = f"{point.patients:.1f}"
+                if point.rejection is not None:
+                    row["rejects"] = f"{point.rejection:.4f}"
+                row["chooses best"] = f"{point.correct_selection:.4f}"
+                row["bias"] = " / ".join(
+                    "" if b is None else f"{round(b, 4) + 0.0:+.4f}" for b in point.bias
+                )
+                found.append(row)
+        return found
+
+    def csv(self) -> str:
+        """All characteristics as CSV: one line per design and point, one column per number."""
+        lines: list[dict[str, Any]] = []
+        for name, points in self.designs.items():
+            for point in points:
+                line: dict[str, Any] = {"policy": name}
+                for key, value in point.to_dict().items():
+                    if isinstance(value, tuple):
+                        line |= {f"{key}_{place}": item for place, item in enumerate(value, 1)}
+                    elif isinstance(value, dict):
+                        for q, numbers in value.items():
+                            line |= {f"{key}_{q}_{arm}": n for arm, n in enumerate(numbers, 1)}
+                    else:
+                        line[key] = value
+                lines.append(line)
+        columns = list(dict.fromkeys(key for line in lines for key in line))
+        text = io.StringIO()
+        writer = csv.DictWriter(text, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(lines)
+        return text.getvalue()
+
+
+def rates_text(rates: tuple[float, ...] | str) -> str:
+    """Success rates as people write them."""
+    return rates if isinstance(rates, str) else ", ".join(f"{rate:g}" for rate in rates)

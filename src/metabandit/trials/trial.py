@@ -1,0 +1,259 @@
+"""`operating_characteristics`: what designs do at given success rates, exactly or by simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ..engine import exact
+from ..engine.costs import trial_seconds
+from ..engine.results import EXACT, MONTE_CARLO
+from ..engine.task import AUTO, METHODS
+from ..engine.threads import in_threads
+from ..errors import IndexFault, InputError, nearest
+from ..feedback import IMMEDIATE, Feedback
+from ..memory import check_memory
+from ..policies import Plan, Policy, Progress
+from ..priors import Bernoulli, Prior, Table, check_prior
+from ..priors.families import Array
+from ..settings import check_horizon, check_whole, read_number
+from .final import Function, Rates, make_plan, read_points
+from .measures import Asked
+from .result import Trial
+from .running import Stopping, Work, run_designs
+from .stopping import read_looks
+from .testing import Test, check_level, read_test
+
+# Longer than this takes a grid that nobody wanted.
+_MOST_SECONDS = 3600.0
+
+
+def read_grid(text: str | None) -> list[float]:
+    """The rates of a grid that is given as first:last:step, such as 0.1:0.9:0.1."""
+    if text is None:
+        return []
+    parts = text.split(":") if isinstance(text, str) else []
+    if len(parts) != 3:
+        raise InputError(f"a grid is first:last:step, such as 0.1:0.9:0.1; not {text!r}")
+    first, last, step = (read_number(part, "a number of the grid") for part in parts)
+    if not (0.0 <= first <= last <= 1.0 and step > 0.0):
+        raise InputError(
+            f"a grid goes from 0 or more to 1 or less, by steps greater than 0; {text} does not"
+        )
+    if step < 1e-6:
+        raise InputError(f"the steps of a grid are at least 0.000001, not {step:g}")
+    count = int((last - first) / step + 1e-9) + 1
+    # As people write them: 0.3, not 0.30000000000000004.
+    return [round(first + place * step, 12) for place in range(count)]
+
+
+def operating_characteristics(
+    policies: str | Policy | Sequence[str | Policy],
+    arms: Sequence[Rates] | None = None,
+    *,
+    horizon: int,
+    grid: str | None = None,
+    test: str | Function | None = "fisher",
+    level: float = 0.05,
+    prior: Prior | None = None,
+    feedback: Feedback | Mapping[str, Any] | None = None,
+    minimum: int = 0,
+    look_every: int | None = None,
+    boundary: str | Sequence[float] | None = None,
+    imbalance: float = 0.1,
+    fewer_than: int | None = None,
+    method: str = AUTO,
+    episodes: int | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Trial:
+    """The operating characteristics of trials with two arms, or three where memory allows.
+
+    Parameters
+    ----------
+    policies : str, Policy or a sequence of them
+        How patients are assigned to arms: policies, or designs (`equal`, `crdp:degree=0.9,minimum=10`).
+    arms : sequence
+        The points: success rates, one number per arm, or a prior over which all is averaged.
+    horizon : int
+        The number of patients.
+    grid : str, optional
+        More points: all combinations of first:last:step, such as 0.1:0.9:0.1.
+    test : str or callable, optional
+        The test of equal rates at the end: fisher, z-pooled, z-unpooled, chi-squared, barnard,
+        boschloo, bayes, exact or exact-conditional (the design's own), with settings as in
+        `fisher:alternative=greater`, `bayes:c=0.99`, `exact:statistic=z-pooled`; or
+        function(plays, successes) of the final counts, int32[arm, state], that says whether to reject.
+    level : float
+        The level of the test.
+    prior : Prior, optional
+        What the designs take the success rates to be; all equally likely by default.
+    feedback : Feedback, optional
+        Blocks, delays (simulated only) and random plays (`min_share`); immediate by default.
+    minimum : int
+        Patients that every arm has before a policy decides; while one has fewer, an arm with the
+        fewest is next.
+    look_every : int, optional
+        Patients between looks at which the trial stops if the test rejects.
+    boundary : str or sequence of float, optional
+        How the level is spread over the looks: `obrien-fleming` (default), `pocock`, or the p-value at
+        which to stop at each look. A Bayesian rule and a function of your own apply as they are.
+    imbalance : float
+        The share of all patients from which on an imbalance to the wrong side counts.
+    fewer_than : int, optional
+        Also the chance that an arm has fewer patients than this.
+    method : {"auto", "exact", "monte-carlo"}
+        `auto` is exact where that is possible.
+    episodes, seed : int
+        Simulated trials per point (100,000 by default), and their seed.
+    threads : int, optional
+        All cores by default; designs are shared among them.
+    progress : callable, optional
+        Called as progress(work done, work in all).
+
+    Returns
+    -------
+    Trial
+
+    Examples
+    --------
+    >>> import metabandit as mb
+    >>> trial = mb.operating_characteristics(["equal", "thompson"], [(0.3, 0.5)], horizon=60)
+    >>> [round(point.successes, 3) for (point,) in trial.designs.values()]
+    [24.0, 26.904]
+    """
+    several = isinstance(policies, Iterable) and not isinstance(policies, str)
+    given: list[Any] = list(policies) if several else [policies]  # type: ignore[arg-type]
+    if not given:
+        raise InputError("no design was given; name at least one, such as equal")
+    horizon = check_horizon(horizon)
+    count = _count_arms(arms, prior)
+    belief = Bernoulli(count) if prior is None else check_prior(prior)
+    points, sides = read_points(arms or (), count), read_grid(grid)
+    if not points and not sides:
+        raise InputError("no success rates were given: name points such as (0.3, 0.5), or a grid")
+    told = Feedback.read(feedback)
+    told.check(count, horizon)
+    rows = sum(len(point.means) if isinstance(point, Table) else 1 for point in points)
+    _check_size(rows + len(sides) ** count, len(given), count, horizon, told)
+    points += product(sides, repeat=count) if sides else ()
+    asked_test = None if test is None else read_test(test, count)
+    level = check_level(level)
+    share = read_number(imbalance, "the imbalance")
+    if not 0.0 <= share < 1.0:
+        raise InputError(f"the imbalance must be at least 0 and below 1, not {share:g}")
+    least = None if fewer_than is None else check_whole(fewer_than, "fewer than", 1)
+    looks = read_looks(look_every, horizon, told.ends(horizon))
+    if method not in METHODS:
+        raise InputError(f"unknown method {method!r}; {nearest(str(method), METHODS)}")
+    plans = [
+        make_plan(item, horizon, prior=belief, minimum=minimum, progress=progress) for item in given
+    ]
+    names = [plan.name for plan in plans]
+    if len(set(names)) < len(names):
+        raise InputError("two designs have the same name; leave one out, or give it another name")
+    why = exact.obstacle(Bernoulli(count), plans, horizon, told)
+    chosen = _pick(method, why, asked_test, looks, episodes)
+    stop = Stopping.read(asked_test, level, looks, boundary)
+    work = Work(horizon, told, points, asked_test, level, Asked(share, least, looks), stop)
+    done = run_designs(work, plans, chosen, episodes, seed, threads, progress)
+    return Trial(
+        designs={name: tuple(found) for name, (found, _) in zip(names, done, strict=True)},
+        horizon=horizon,
+        test=None if asked_test is None else asked_test.name,
+        level=level,
+        method=chosen,
+        prior=str(belief),
+        feedback=told,
+        minimum=minimum,
+        looks=looks,
+        boundary=None if stop.levels is None else stop.levels,
+        critical={name: value for name, (_, value) in zip(names, done, strict=True)},
+    )
+
+
+def power_of(
+    plans: Sequence[Plan],
+    rates: Sequence[float],
+    *,
+    horizon: int,
+    test: str,
+    level: float,
+    feedback: Feedback,
+    threads: int,
+) -> Array:
+    """How likely the test rejects at these rates, for each of many policies; 0 if it cannot be played."""
+    (point,) = read_points([rates], 2)
+    looks = (horizon,)
+    asked = read_test(test, 2)
+    work = Work(
+        horizon,
+        feedback,
+        [point],
+        asked,
+        check_level(level),
+        Asked(0.1, None, looks),
+        Stopping(looks),
+    )
+
+    def power(plan: Plan) -> float:
+        try:
+            states, rejects, _ = work.states(plan)
+        except IndexFault:
+            return 0.0
+        assert rejects is not None
+        return float(states.probability(point) @ rejects)
+
+    return np.array(in_threads(power, plans, threads))
+
+
+def _count_arms(arms: Sequence[Rates] | None, prior: Prior | None) -> int:
+    if prior is not None:
+        return check_prior(prior).arms
+    for point in arms or ():
+        if isinstance(point, Prior):
+            return point.arms
+        if hasattr(point, "__len__") and not isinstance(point, str) and len(point) > 1:
+            return len(point)
+    return 2
+
+
+def _pick(
+    method: str, why: str | None, test: Test | None, looks: Sequence[int], episodes: int | None
+) -> str:
+    """Exact, or simulated; refuse what a simulation has not."""
+    if method == EXACT or (method == AUTO and why is None and episodes is None):
+        if why is not None:
+            raise InputError(f"{why}; use the method monte-carlo")
+        if episodes is not None:
+            raise InputError("episodes are for the method monte-carlo; leave them out")
+        return EXACT
+    if len(looks) > 1:
+        raise InputError(f"early stopping is computed exactly only{f', but {why}' if why else ''}")
+    if test is not None and test.is_exact:
+        raise InputError(
+            f"the critical values of the test {test.name} come from the exact distribution"
+            f"{f', but {why}' if why else ''}; choose another test, or the method exact"
+        )
+    return MONTE_CARLO
+
+
+def _check_size(points: int, designs: int, arms: int, horizon: int, feedback: Feedback) -> None:
+    """Refuse what would take hours, or more memory than there is, before anything is made."""
+    told = IMMEDIATE if feedback.delay != 0 else feedback
+    seconds = designs * trial_seconds(Bernoulli(arms), horizon, points, feedback=told)
+    if seconds > _MOST_SECONDS:
+        raise InputError(
+            f"{points:,} points of {designs} design{'s' if designs > 1 else ''} with {horizon} patients "
+            f"would take about {seconds / 3600:,.1f} hours; choose a coarser grid, or fewer patients or "
+            f"designs"
+        )
+    check_memory(
+        designs * points * (4000 + 8 * (arms + 2) * (horizon + 1)),
+        f"{points:,} points of {designs} design{'s' if designs > 1 else ''}",
+        "choose a coarser grid",
+    )

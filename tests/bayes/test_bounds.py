@@ -1,0 +1,225 @@
+"""Lower bounds on regret: against fractions, the optimum and themselves."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import metabandit as mb
+from metabandit.bayes import bounds
+from metabandit.bayes.bounds import kept_bound, lower_bound
+from tests import naive
+
+UNIFORM = (1, 1)
+CASES = [
+    ((UNIFORM, UNIFORM), 1),
+    ((UNIFORM, UNIFORM), 4),
+    ((UNIFORM, UNIFORM), 6),
+    (((3, 1), (1, 2)), 5),
+    ((UNIFORM,) * 3, 3),
+    (((1, 3), (2, 1), (1, 1)), 4),
+]
+
+
+def scenarios(prior, horizon, **few):
+    """Scenarios with few prices, so that fractions are quick."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bounds, "_MOST_PRICES", few.get("prices", 33))
+        patch.setattr(bounds, "_FEWEST_PRICES", 8)
+        return bounds._Scenarios(prior, horizon, 0, 1)
+
+
+def prior_of(means):
+    return mb.Bernoulli(len(means), alpha=[a for a, _ in means], beta=[b for _, b in means])
+
+
+def fractions_of(means):
+    return [(Fraction(a), Fraction(b)) for a, b in means]
+
+
+def optimum(means, horizon):
+    chance = naive.beta_chance([a for a, _ in fractions_of(means)], [b for _, b in means])
+    return naive.expected_reward(naive.best_of, chance, len(means), horizon, False)
+
+
+def all_sequences(given, horizon, theta):
+    """The kernel on every sequence: expected reward of the index policy, and best in hindsight."""
+    arms, room = given.arms, given.room()
+    policy = hindsight = 0.0
+    for rewards in product((0, 1), repeat=len(arms.kind) * horizon):
+        # A uniform number below the mean is a success.
+        room.draw[:] = 1.0 - np.reshape(rewards, room.draw.shape)
+        chance = 1.0
+        for k, row in enumerate(np.reshape(rewards, room.draw.shape)):
+            a, b = arms.first[arms.kind[k]], arms.second[arms.kind[k]]
+            for n, reward in enumerate(row):
+                mean = (a + sum(row[:n])) / (a + b + n)
+                chance *= mean if reward else 1.0 - mean
+        values = given.kernel.value_scenario(arms, theta, room)
+        policy += chance * values[0]
+        hindsight += chance * values[1]
+    return policy, hindsight
+
+
+@pytest.mark.parametrize(("means", "horizon"), CASES)
+def test_charge_bound_is_that_of_fractions_and_above_the_best_reward(means, horizon):
+    given = scenarios(prior_of(means), horizon)
+    arms = given.arms
+    low, step = Fraction(arms.low), Fraction(arms.step)
+    prices = [low + j * step for j in range(arms.slope.shape[2])]
+    expected = naive.charge_bound(fractions_of(means), horizon, prices)
+    _, found = all_sequences(given, horizon, np.zeros(len(arms.first) * arms.cells))
+    assert found == pytest.approx(float(expected), abs=2e-6)
+    assert expected >= optimum(means, horizon)
+
+
+@pytest.mark.slow
+def test_charge_bound_of_three_arms_and_six_plays_is_that_of_fractions():
+    test_charge_bound_is_that_of_fractions_and_above_the_best_reward((UNIFORM,) * 3, 6)
+
+
+@pytest.mark.parametrize(("means", "horizon"), [CASES[2], CASES[3], CASES[4]])
+def test_no_correction_changes_a_policys_reward_or_takes_the_bound_below_the_best(means, horizon):
+    given = scenarios(prior_of(means), horizon)
+    best = float(optimum(means, horizon))
+    size = len(given.arms.first) * given.arms.cells
+    plain, _ = all_sequences(given, horizon, np.zeros(size))
+    for scale in (0.1, 1.0):
+        theta = np.random.default_rng(1).normal(0.0, scale, size)
+        policy, hindsight = all_sequences(given, horizon, theta)
+        assert policy == pytest.approx(plain, abs=1e-12)
+        assert plain <= best + 1e-12 <= hindsight + 2e-12
+
+
+def test_gradient_is_the_change_of_the_gap():
+    given = scenarios(mb.Bernoulli(3), 20)
+    theta = np.zeros(given.arms.cells)
+    policy, hindsight, slope = given._run("learn", 0, 64, theta, chunk=16, slopes=True)
+    direction = np.random.default_rng(2).normal(0.0, 1.0, len(theta))
+    change = 1e-7
+    after = given._run("learn", 0, 64, theta + change * direction, chunk=64, slopes=False)
+    difference = np.mean(after[1] - after[0]) - np.mean(hindsight - policy)
+    assert difference / change == pytest.approx(slope @ direction, rel=1e-3)
+
+
+@settings(max_examples=60, deadline=None)
+@given(arms=st.integers(2, 4), horizon=st.integers(1, 9), seed=st.integers(0, 10**6))
+def test_the_best_share_of_plays_is_found(arms, horizon, seed):
+    given = scenarios(mb.Bernoulli(arms), horizon)
+    rng = np.random.default_rng(seed)
+    room = given.room()
+    total = np.concatenate(
+        [np.zeros((arms, 1)), np.cumsum(rng.normal(rng.normal(), 1.0, (arms, horizon)), 1)], 1
+    )
+    expected = naive.best_share(total.tolist(), horizon)
+    found = given.kernel.relax(total, float(total[0, horizon]), room)
+    assert found == pytest.approx(expected, abs=1e-9)
+    assert sum(room.best) == horizon
+    assert sum(total[k, n] for k, n in enumerate(room.best)) == pytest.approx(found)
+
+
+@pytest.mark.parametrize(("means", "horizon"), CASES)
+def test_lagrangian_bound_is_that_of_fractions_and_above_the_best_reward(means, horizon):
+    from metabandit.kernels.bounds import lagrange
+
+    prices = [Fraction(5 + t, 12 + 2 * t) for t in range(horizon)]
+    expected = naive.lagrangian_bound(fractions_of(means), prices)
+    pairs, entries = math.comb(horizon + 2, 2), math.comb(horizon + 2, 3)
+    rooms = [np.empty(pairs), np.empty(entries, np.float32), np.empty(pairs), np.empty(horizon)]
+    costs = np.array([float(price) for price in prices])
+    found = costs.sum()
+    for a, b in means:
+        found += lagrange(horizon, float(a), float(b), costs, 0.0, *rooms)
+    assert found == pytest.approx(float(expected), abs=1e-12)
+    assert expected >= optimum(means, horizon)
+    prior = prior_of(means)
+    least = bounds._lagrangian(prior, horizon, lambda work, n: [work(i) for i in range(n)])
+    assert float(optimum(means, horizon)) - 1e-9 <= least <= found + 1e-9
+
+
+@pytest.mark.parametrize(
+    "prior", [mb.Bernoulli(5, alpha=[1, 1, 2, 2, 3]), mb.Gaussian(4, mean=2.0, spread=0.7)], ids=str
+)
+def test_penalties_leave_the_index_policys_reward(prior):
+    """Whatever the correction: its penalised reward has the mean of its reward."""
+    with bounds._Scenarios(prior, 40, 1, 2) as some:
+        theta = np.random.default_rng(3).normal(0.0, 0.2, len(some.arms.first) * some.arms.cells)
+        policy, hindsight = some.values("report", 20_000, theta)
+        regret, error = some.regret("report", 40_000)
+    expected = 40 * bounds._expected_best(prior) - regret
+    slack = 4.0 * math.hypot(np.std(policy) / math.sqrt(len(policy)), error)
+    assert abs(np.mean(policy) - expected) < slack
+    assert np.all(hindsight >= policy - 1e-9)
+
+
+def test_gaussian_penalties_have_mean_zero_without_error():
+    with bounds._Scenarios(mb.Gaussian(2, spread=2.0), 12, 0, 1) as some:
+        arms, room = some.arms, some.room()
+        theta = np.zeros(arms.cells)
+        for n in range(12):
+            mean = 0.0
+            for q, chance in enumerate(arms.chance):
+                room.draw[:] = 0.4
+                room.draw[0, n] = arms.point[q]
+                some.kernel.value_scenario(arms, theta, room)
+                before = arms.first[0] + 0.4 * sum(arms.move[:n])
+                mean += chance * (room.total[0, n + 1] - room.total[0, n] - before)
+            assert mean == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("prior", "horizon"),
+    [
+        (mb.Bernoulli(2), 30),
+        (mb.Bernoulli(2, alpha=[3, 1], beta=[1, 2]), 40),
+        (mb.Bernoulli(2, alpha=1, beta=9), 50),
+        (mb.Bernoulli(3), 20),
+        (mb.Bernoulli(3, alpha=0.5, beta=0.5), 15),
+    ],
+    ids=str,
+)
+def test_bound_is_below_the_optimum_and_not_far(prior, horizon):
+    bound = lower_bound(prior, horizon, effort=0.1)
+    best = mb.optimal(prior, horizon).regret
+    assert bound.regret < best + 3.0 * bound.standard_error
+    assert bound.regret > 0.85 * best - 3.0 * bound.standard_error
+
+
+def test_lagrangian_bound_is_reported_for_many_arms():
+    bound = lower_bound(mb.Bernoulli(40), 30, effort=0.02)
+    assert (bound.method, bound.standard_error, bound.kind) == ("Lagrangian", 0.0, "bound")
+    assert 0.9 * bound.policy_regret < bound.regret < bound.policy_regret
+
+
+def test_bound_depends_on_the_seed_and_not_on_threads():
+    task = (mb.Gaussian(3), 20)
+    one, two = (lower_bound(*task, effort=0.02, threads=threads) for threads in (1, 3))
+    assert dataclasses.replace(one, seconds=0.0) == dataclasses.replace(two, seconds=0.0)
+    assert lower_bound(*task, effort=0.02, seed=1).regret != one.regret
+
+
+def test_bound_is_kept(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    task = (mb.Bernoulli(4), 10)
+    assert kept_bound(*task, effort=0.01, compute=False) is None
+    bound = kept_bound(*task, effort=0.01)
+    assert kept_bound(*task, effort=0.01, compute=False) == bound
+    assert kept_bound(mb.Bernoulli(5), 10, effort=0.01, compute=False) is None
+    assert kept_bound(*task, effort=0.02, compute=False) is None
+    (path,) = (tmp_path / "metabandit").iterdir()
+    path.write_text("{}")
+    assert kept_bound(*task, effort=0.01, compute=False) is None
+
+
+def test_bound_refuses_what_it_is_not_known_for():
+    with pytest.raises(mb.InputError, match="Gaussian arms"):
+        lower_bound(mb.TruncatedGaussian(2), 10)
+    with pytest.raises(mb.InputError, match="effort"):
+        lower_bound(mb.Bernoulli(4), 10, effort=0.0)

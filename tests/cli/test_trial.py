@@ -1,0 +1,81 @@
+"""`metabandit trial` as a person meets it."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+from tests.commands import answer, refused
+
+
+def test_the_table(tmp_path):
+    told = answer(
+        "trial | equal | thompson | crdp:degree=0.9,minimum=5 | --at | 0.3,0.5 | --at | prior | "
+        "--horizon | 20 | --test | exact-conditional",
+        tmp_path,
+    )
+    assert "Trials of 20 patients, test exact-conditional at level 0.05; exact" in told
+    assert "crdp:degree=0.9,minimum=5" in told
+    assert len(told.splitlines()) == 11
+
+
+def test_json_csv_picture_and_report(tmp_path):
+    command = (
+        "trial | equal | ucb1 | --grid | 0.2:0.8:0.2 | --horizon | 20 | --look-every | 10 | "
+        "--boundary | pocock | --test | z-pooled | --plot | power.svg | --csv | all.csv | --json"
+    )
+    told = answer(command, tmp_path)
+    value = json.loads(told)
+    assert [item["policy"] for item in value["designs"]] == ["equal", "ucb1"]
+    assert len(value["designs"][0]["points"]) == 16
+    assert value["looks"] == [10, 20]
+    assert value["designs"][0]["points"][3]["rates"] == [0.2, 0.8]
+    with (tmp_path / "all.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == 32
+    assert (tmp_path / "power.svg").read_text("utf-8").count("<path") > 20
+    (tmp_path / "run.json").write_text(told)
+    answer("report | run.json | --out | run.md | --figures | figures", tmp_path)
+    assert "Operating characteristics" in (tmp_path / "run.md").read_text("utf-8")
+    assert len(list((tmp_path / "figures").iterdir())) == 2
+
+
+def test_three_arms_and_delays(tmp_path):
+    told = answer(
+        "trial | ucb1 | --at | 0.3,0.5,0.4 | --horizon | 12 | --test | chi-squared", tmp_path
+    )
+    assert "0.3, 0.5, 0.4" in told
+    told = answer(
+        "trial | ucb1 | --at | 0.3,0.5 | --horizon | 12 | --delay | 3 | --episodes | 1000", tmp_path
+    )
+    assert "1,000 trials" in told
+    assert "delay 3" in told
+
+
+def test_successes_beside_regret(tmp_path):
+    told = answer("evaluate | greedy | --horizon | 10 | --show | successes", tmp_path)
+    assert "successes" in told.splitlines()[3]
+    refused("evaluate | greedy | --show | wins", tmp_path, "successes", "'wins'")
+    refused(
+        "evaluate | greedy | --prior | gaussian | --episodes | 100 | --show | successes",
+        tmp_path,
+        "0 or 1",
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("--at | 0.3,1.5", ["between 0 and 1, not 1.5"]),
+        ("--at | 0.3,x", ["success rate", "'x'"]),
+        ("--at | 0.3,0.5 | --level | 2", ["level", "between 0 and 1, not 2"]),
+        ("--at | 0.1,0.2,0.3 | --test | fisher", ["fisher", "2 arms, not 3"]),
+        ("--at | 0.3,0.5 | --plot | power.svg", ["--grid"]),
+        ("--grid | 0:1:0.001 | --horizon | 500", ["1,002,001 points", "hours", "coarser"]),
+        ("--horizon | 10", ["no success rates"]),
+        ("--at | 0.3,0.5 | --csv | table.txt", [".csv"]),
+    ],
+)
+def test_bad_input(command, words, tmp_path):
+    refused(f"trial | ucb1 | {command}", tmp_path, *words)
