@@ -6,12 +6,18 @@ by the first check that it meets, and never reaches the others.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 import zipfile
 from pathlib import Path
 from random import Random
 
 import metabandit as mb
+from metabandit.policies import CATALOGUE
+
+# The paper's experiments, as `reproduce` records them.
+RECORDS = Path(__file__).parent.parent / "docs" / "reproduction" / "records.jsonl"
 
 # What is odd as a whole number, as another number, as what is none, as a file's name, and as anything.
 WHOLE = [
@@ -54,41 +60,32 @@ NAMES = [
 ]  # fmt: skip
 FILES = [
     "policy.json", "evaluated.json", "best.npz", "classes.npz", "player.json", "log.csv", "means.csv",
-    "bad.json", "deep.json", "list.json", "bad.npz", "zip.npz", "records.jsonl", "bad.csv", "wide.csv",
+    "history.csv", "trial.json", "store.db", "plays.jsonl", "bad.json", "deep.json", "list.json",
+    "bad.npz", "zip.npz", "records.jsonl", "bad.csv", "wide.csv",
 ]  # fmt: skip
 TEXTS = ["", ":", "x", "x:y=1", "regret:q=1", "é", "a\0b", "\udcff", "x" * 3000, "[bold]", "{0}%s"]
 
 POLICIES = [
-    "ucb1",
-    "ucb1:C=0.17",
-    "ucb1-tuned",
-    "ucb1-normal",
-    "ucb-v",
-    "ucb-v:c=1,zeta=2",
-    "ucb2",
-    "kl-ucb",
-    "kl-ucb+",
-    "thompson",
-    "moss",
-    "greedy",
-    "uniform",
-    "eps_n-greedy",
-    "gittins",
-    "bayes-ucb",
-    "r+3/(n+2)",
-    "r+sqrt(ln(t)/n)",
-    "r+h/(n*t)",
-]
+    *CATALOGUE, "ucb1:C=0.17", "ucb-v:c=1,zeta=2", "r+3/(n+2)", "r+sqrt(ln(t)/n)", "r+h/(n*t)",
+]  # fmt: skip
 PRIORS = [
-    "bernoulli",
-    "bernoulli:alpha=2,beta=3",
-    "bernoulli:alpha=1:2,beta=1:3",
-    "gaussian",
-    "truncated-gaussian",
-    "beta",
-    "gaussian:mean=10,spread=0.1,noise=0.1",
-    "table:path=means.csv",
-]
+    "bernoulli", "bernoulli", "bernoulli:alpha=2,beta=3", "bernoulli:alpha=1:2,beta=1:3", "gaussian",
+    "truncated-gaussian", "beta", "gaussian:mean=10,spread=0.1,noise=0.1", "bernoulli:mean=0.05,sd=0.02",
+    "bernoulli:low=0.02,high=0.06", "hierarchical", "counts", "revenue", "table:path=means.csv",
+    "empirical:path=rewards.csv",
+]  # fmt: skip
+# The parameters of each.
+SETTINGS = {
+    "bernoulli": "alpha beta mean sd low high",
+    "gaussian": "mean spread noise low high",
+    "truncated-gaussian": "low high mean_low mean_high deviation_low deviation_high",
+    "beta": "alpha beta mean sd concentration",
+    "hierarchical": "mean between within noise family",
+    "counts": "shape rate mean sd",
+    "revenue": "alpha beta value value_sd spread shape",
+    "table": "noise concentration family",
+    "empirical": "factor shift",
+}
 KEYS = [
     "alpha",
     "beta",
@@ -170,15 +167,12 @@ def _policy(random: Random) -> str:
 
 
 def _prior(random: Random) -> str:
-    named = random.choice(PRIORS[:7]).partition(":")[0]
-    keys = {"bernoulli": "alpha beta", "gaussian": "mean spread noise", "beta": "mean concentration",
-            "truncated-gaussian": "low high mean_low mean_high deviation_low deviation_high"}  # fmt: skip
-    own = ",".join(
-        f"{key}={_real(random)}"
-        for key in random.sample(keys[named].split(), random.choice([1, 1, 2]))
-    )
-    table = f"table:path={random.choice(FILES + NAMES)}"
-    return random.choice([f"{named}:{own}"] * 3 + [_settings(random, PRIORS), table, *TEXTS[:3]])
+    named, keys = random.choice(list(SETTINGS.items()))
+    chosen = random.sample(keys.split(), random.choice([1, 2, 2]))
+    own = [f"{key}={_real(random)}" for key in chosen]
+    if named in ("table", "empirical"):
+        own.append("path=" + random.choice(["means.csv", "rewards.csv", *FILES, *NAMES]))
+    return random.choice([f"{named}:{','.join(own)}"] * 3 + [_settings(random, PRIORS), *TEXTS[:3]])
 
 
 def _words(text: str):
@@ -205,8 +199,15 @@ _START = {
 }  # fmt: skip
 _OUT = {"--out": (lambda random: "new.json", lambda random: random.choice(NAMES + FILES))}
 _FLOOR = {"--floor-effort": (_words("0.01 0.1"), _real)}
+_SHOW = {"--show": (_words("successes"), lambda random: random.choice(TEXTS))}
+# Real workers are other processes, which the tests of clusters start and kill.
+_CLUSTER = {
+    "--workers": ((), _words("0 -1 x 2.5")),
+    "--cluster": ((), _words("x tcp:// x://y tcp://[ none.json")),
+}
 _THREADS = {"--threads": (_words("1 2"), _number)}
 _JSON, _FORCE, _RESUME = {"--json": ()}, {"--force": ()}, {"--resume": ()}
+_PICTURE = {"--plot": (_words("new.svg"), lambda random: random.choice(NAMES + FILES))}
 _EFFORT = {"--effort": (_words("0.001 0.01"), _real)}
 _GRAMMAR = {
     "--constants": (_words("1,2 1 2,3,5"), lambda random: random.choice(
@@ -216,7 +217,7 @@ _GRAMMAR = {
 }  # fmt: skip
 _RUN = {
     **_PRIOR, **_SEED, **_FEEDBACK, **_HORIZON, **_START, **_EFFORT, **_FORCE, **_RESUME,
-    **_OUT, **_THREADS, **_JSON,
+    **_OUT, **_THREADS, **_JSON, **_FLOOR, **_SHOW, **_CLUSTER,
     "--objective": (_words("regret simple worst quantile:q=0.9 wins"), lambda random: random.choice(
         ["quantile", "quantile:q=2", "quantile:q=nan", *TEXTS])),
     "--reference": (_words("ucb1 greedy"), _policy),
@@ -225,7 +226,7 @@ _RUN = {
 OPTIONS = {
     "evaluate": {
         **_PRIOR, **_SEED, **_FEEDBACK, **_HORIZON, **_START, **_FORCE, **_RESUME, **_OUT,
-        **_THREADS, **_JSON, **_FLOOR, "--floor": (), "--no-floor": (),
+        **_THREADS, **_JSON, **_FLOOR, **_SHOW, **_CLUSTER, "--floor": (), "--no-floor": (),
         "--method": (_words("auto exact monte-carlo"), lambda random: random.choice(TEXTS)),
         "--episodes": (_words("1 10 512"), _number), "--runs": (_words("1 2"), _number),
     },
@@ -233,7 +234,7 @@ OPTIONS = {
         **_RUN,
         "--space": (lambda random: random.choice(["power-1", "ucb1", "r + a/(n + b)"]), lambda random:
             random.choice(["power-1000", "power-", "r", "1/a", "ln(a)*n", _policy(random)])),
-        "--v1": (_words("h t"), _words("x")),
+        "--v1": (_words("h t"), _words("x")), "--v4": (_words("h t"), _words("x")),
         "--initial": (_words("a=1 a=1,b=0.5"), lambda random: random.choice(
             ["a=nan", "a=1e308,b=1e308", "a", "x=1", *FILES, *NAMES])),
         "--optimizer": (_words("cma eda"), _words(
@@ -249,10 +250,11 @@ OPTIONS = {
         "--strategy": (_words("auto exact halving ucb1-tuned"), lambda random: random.choice(TEXTS)),
         "--pulls": (_words("10000 100"), _number), "--top": (_words("1 5"), _number),
         "--refine": (_words("0 1"), _number),
-        "--plot": (_words("new.svg"), lambda random: random.choice(NAMES + FILES)),
+        **_PICTURE,
     },
     "advise": {
         **_PRIOR, **_SEED, **_FEEDBACK, **_HORIZON, **_EFFORT, **_OUT, **_FORCE, **_THREADS, **_JSON,
+        **_FLOOR,
     },
     "optimal": {
         **_PRIOR, **_FEEDBACK, **_HORIZON, **_THREADS, **_JSON, **_FLOOR,
@@ -262,6 +264,8 @@ OPTIONS = {
     "export": {
         **_HORIZON, **_START, **_FORCE,
         "--to": (_words("python javascript c sql latex"), lambda random: random.choice(TEXTS)),
+        "--dialect": (_words("postgresql sqlite duckdb bigquery snowflake mysql"), _words("x SQL")),
+        "--batch": (_words("1 10"), _number),
         "--out": (_words("new.py new.c"), lambda random: random.choice(NAMES + FILES)),
     },
     "formulas": {
@@ -280,11 +284,37 @@ OPTIONS = {
         "--figures": (_words("t"), lambda random: random.choice(NAMES + FILES)),
         "--format": (_words("svg"), lambda random: random.choice(TEXTS)),
     },
+    "fit": {
+        **_FORCE, **_JSON, **_PICTURE, "--per-arm": (), "--hierarchical": (),
+        "--columns": (_words("plays=sent,successes=clicks problem=test"), lambda random: random.choice(
+            ["plays", "plays=nosuch", "x=y", "plays=sent,plays=sent", "mean=arm", "=", *TEXTS])),
+    },
+    "trial": {
+        **_HORIZON, **_PRIOR, **_FEEDBACK, **_SEED, **_THREADS, **_FORCE, **_JSON, **_PICTURE,
+        "--at": (_words("0.3,0.5 0.4,0.4 prior"), _words("0.3 1.5,0.5 nan,nan x , 0.1,0.2,0.3 0,1 1e-300,1")),
+        "--grid": (_words("0.1:0.9:0.4 0.2:0.4:0.2"), _words("0:1 0.1:0.9:1e-9 0.1:0.9:0 0.9:0.1:0.1 x a:b:c ::")),
+        "--test": (
+            _words("fisher z-pooled z-unpooled chi-squared barnard boschloo bayes:c=0.9 exact none"
+                   " exact-conditional fisher:alternative=greater"),
+            _words("x bayes bayes:c=2 fisher:alternative=x exact:x=1 bayes:c=nan")),
+        "--level": (_words("0.05 0.1"), _real), "--imbalance": (_words("0.1 0.3"), _real),
+        "--minimum": (_words("0 2"), _number), "--look-every": (_words("2 5"), _number),
+        "--boundary": (_words("obrien-fleming pocock"), _words("x 0.001 0.01,nan 2,2 , 0,0")),
+        "--fewer-than": (_words("2 5"), _number), "--episodes": (_words("10 200"), _number),
+        "--method": (_words("auto exact monte-carlo"), lambda random: random.choice(TEXTS)),
+        "--csv": (_words("new.csv"), lambda random: random.choice(NAMES + FILES)),
+    },
+    "store": {},
+    "reproduce": {
+        **_SEED, **_THREADS, **_JSON, **_CLUSTER, "--scale": (_words("quick paper"), _words("x")),
+        "--out": (_words("new"), lambda random: random.choice(NAMES + FILES)),
+    },
     "policies": _JSON,
     "priors": _JSON,
 }  # fmt: skip
 _OFTEN = {"evaluate": 30, "learn": 9, "search": 7, "advise": 2, "optimal": 9, "export": 10,
-          "formulas": 7, "replay": 9, "report": 8, "policies": 1, "priors": 1}  # fmt: skip
+          "formulas": 7, "replay": 9, "report": 8, "fit": 8, "trial": 10, "store": 2, "reproduce": 1,
+          "policies": 1, "priors": 1}  # fmt: skip
 # Without these a command takes long.
 _NEEDED = {
     "evaluate": ["--horizon", "--episodes"],
@@ -294,13 +324,26 @@ _NEEDED = {
     "optimal": ["--horizon"],
     "formulas": ["--length"],
     "replay": ["--policy", "--horizon"],
+    "trial": ["--horizon"],
+    "reproduce": ["--out"],
 }
 _ARGUMENTS = {
-    "evaluate": (_words(" ".join(POLICIES)), _policy),
-    "export": (_words(" ".join(POLICIES)), _policy),
-    "report": (_words("evaluated.json policy.json"), lambda random: random.choice(NAMES + FILES)),
-    "replay": (_words("log.csv"), lambda random: random.choice(NAMES + FILES)),
-}
+    "evaluate": [(_words(" ".join(POLICIES)), _policy)],
+    "export": [(_words(" ".join(POLICIES)), _policy)],
+    "report": [(_words("evaluated.json trial.json records.jsonl"), lambda random: random.choice(NAMES + FILES))],
+    "replay": [(_words("log.csv"), lambda random: random.choice(NAMES + FILES))],
+    "fit": [(_words("history.csv log.csv"), lambda random: random.choice(NAMES + FILES))],
+    "trial": [(_words("equal crdp crdp:degree=0.9,minimum=2 " + " ".join(POLICIES)), _policy)],
+    "store": [
+        (_words("init list"), lambda random: random.choice(TEXTS)),
+        (_words("sqlite:///store.db sqlite:///new.db"), lambda random: random.choice(
+            [f"sqlite:///{name}" for name in NAMES + FILES] + [
+                "", "x", "sqlite:", "://", "nosuch://x", "postgresql+psycopg://127.0.0.1:1/x", *TEXTS])),
+    ],
+    "reproduce": [(_words("table1 table2 classes curves times all"), lambda random: random.choice(TEXTS))],
+}  # fmt: skip
+# Which of them may be given several times.
+_SEVERAL = ("evaluate", "report", "trial")
 
 
 def command_line(random: Random) -> list[str]:
@@ -309,12 +352,13 @@ def command_line(random: Random) -> list[str]:
     options = OPTIONS[command]
     chosen = random.sample(list(options), min(len(options), random.choice([0, 1, 2, 3, 4])))
     chosen += [name for name in _NEEDED.get(command, []) if name not in chosen]
-    if {"--force", "--resume"} & set(chosen) and "--out" not in chosen:
-        chosen.append("--out")
+    if {"--force", "--resume"} & set(chosen):
+        chosen += [name for name in ("--out", "--plot") if name in options and name not in chosen][
+            :1
+        ]
     values = [(name, options[name]) for name in chosen]
-    if command in _ARGUMENTS:
-        count = random.choice([1, 1, 2]) if command in ("evaluate", "report") else 1
-        values += [("", _ARGUMENTS[command])] * count
+    for kinds in _ARGUMENTS.get(command, []):
+        values += [("", kinds)] * (random.choice([1, 1, 2]) if command in _SEVERAL else 1)
     odd = set(
         random.sample(range(len(values)), min(len(values), random.choice([0, 0, 1, 1, 1, 2])))
     )
@@ -322,37 +366,54 @@ def command_line(random: Random) -> list[str]:
     for place, (name, kinds) in enumerate(values):
         if not kinds:
             line.append(name)
-        elif name:
-            line += [name, kinds[place in odd](random)]
+            continue
+        draw = kinds[place in odd] or kinds[1]
+        if name:
+            line += [name, draw(random)]
         else:
-            arguments.append(kinds[place in odd](random))
+            arguments.append(draw(random))
     # A policy may begin with a minus.
     return [*line, "--", *arguments] if arguments else line
 
 
 def make_files(folder: Path, call) -> None:
     """The files that command lines name: good ones, and some that are not."""
+    learn = "learn | --space | r + a/(n + b) | --horizon | 10 | --generations | 2"
     for line in (
-        "learn | --space | r + a/(n + b) | --horizon | 10 | --generations | 2 | --out | policy.json",
+        f"{learn} | --out | policy.json",
+        f"{learn} | --out | half.json",
         "evaluate | ucb1 | greedy | --horizon | 10 | --out | evaluated.json",
         "optimal | --horizon | 10 | --save | best.npz",
         "formulas | --length | 3 | --out | classes.npz",
+        "store | init | sqlite:///store.db",
     ):
         assert call(line, folder).returncode == 0
-    (folder / "policy.trace.jsonl").unlink()
-    player = mb.policy("ucb2").player(2, seed=1)
-    for reward in (0.0, 1.0, 1.0, 0.0, 1.0):
-        player.update(player.select(), reward)
-    player.save(folder / "player.json")
+    for name, line in (
+        ("learned.json", f"{learn} | --json"),
+        ("found.json", "search | --length | 2 | --horizon | 5 | --json"),
+        ("trial.json", "trial | equal | ucb1 | --at | 0.3,0.5 | --horizon | 20 | --json"),
+    ):
+        (folder / name).write_text(call(line, folder).stdout)
+    for name in ("policy.trace.jsonl", "half.json"):
+        (folder / name).unlink()
+    _stop_runs(folder)
+    _play(folder)
     random = Random(1)
     plays = "".join(f"{random.choice('ab')},{random.choice([0, 1])}\n" for _ in range(1000))
+    history = "".join(
+        f"test {place // 2},{'ab'[place % 2]},1000,{random.randrange(20, 60)}\n"
+        for place in range(20)
+    )
+    records = RECORDS.read_text("utf-8").splitlines(keepends=True)
     contents = {
         "log.csv": f"arm,reward\n{plays}",
         "means.csv": "0.1,0.2\n0.5,0.4\n",
+        "rewards.csv": "reward\n0\n0\n1.5\n2\n",
+        "history.csv": f"test,variant,sent,clicks\n{history}",
+        "records.jsonl": "".join(records[:40]),
         "bad.json": (folder / "policy.json").read_text()[:200],
         "deep.json": "[" * 100_000,
         "list.json": "[1, 2, 3]",
-        "records.jsonl": '{"format": "metabandit records"}\n{}\n',
         "bad.csv": "arm,reward\na,x\n",
         "wide.csv": ",".join(["0.5"] * 20_000) + "\n",
         "empty": "",
@@ -363,6 +424,38 @@ def make_files(folder: Path, call) -> None:
     with zipfile.ZipFile(folder / "zip.npz", "w") as file:
         file.writestr("a.npy", b"x" * 100)
     (folder / "dir").mkdir()
+
+
+def _stop_runs(folder: Path) -> None:
+    """What a search and an evaluation leave that are stopped on their way."""
+
+    def stop(share: float, doing: str) -> None:
+        if doing.startswith("round 2"):
+            raise KeyboardInterrupt
+
+    prior = mb.Bernoulli(arms=2)
+    with contextlib.suppress(KeyboardInterrupt):
+        mb.search(prior, 10, length=3, strategy="halving", progress=stop, out=folder / "half.json")
+    mb.evaluate(
+        ["ucb1", "greedy"], prior, 10,
+        method="monte-carlo", episodes=64, floor=False, keep=folder / "half.10.npz",
+    )  # fmt: skip
+
+
+def _play(folder: Path) -> None:
+    """A player, its journal, and one in a database."""
+    player = mb.policy("ucb2").player(2, seed=1, journal=folder / "plays.jsonl")
+    for reward in (0.0, 1.0, 1.0, 0.0, 1.0):
+        player.update(player.select(), reward)
+    player.save(folder / "player.json")
+    player.close()
+    shared = mb.policy("ucb1").player(2, store=f"sqlite:///{folder}/store.db", experiment="e")
+    for reward in (0.0, 1.0, 1.0):
+        shared.update(shared.select(), reward)
+    shared.close()
+    # Nothing of it is left for later to the database's own log.
+    with contextlib.closing(sqlite3.connect(folder / "store.db")) as database:
+        database.execute("pragma wal_checkpoint(truncate)")
 
 
 def damage(content: bytes, random: Random) -> bytes:

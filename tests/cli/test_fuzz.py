@@ -1,38 +1,24 @@
 """An attack on the command line: odd values and damaged files end with exit code 0 or 2 and a message.
 
-No traceback, no warning of a library, nothing overwritten, nothing left behind, no hang, bounded memory.
-Long work that tells how long it takes, or how far it is, is stopped, as by Ctrl-C, and must end then.
+The rules are in tests/attack.py; benchmarks/attack.py is the same with thousands of cases.
 """
 
 from __future__ import annotations
 
-import contextlib
 import re
-import resource
-import signal
 import sys
-import time
-import warnings
-from importlib import import_module
-from pathlib import Path
 from random import Random
 
 import pytest
+import typer
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import metabandit as mb
-from metabandit.cli import display
+from metabandit.cli import app
 from tests import fuzz
+from tests.attack import KINDS, attack, damaged
 from tests.commands import call
-
-# Seconds after which a run that tells of its progress is stopped, and of which none may pass untold.
-ENOUGH, HANG = 1.0, 60
-MEMORY = 4e9
-
-
-class Hang(BaseException):
-    """Nothing was told for too long."""
 
 
 @pytest.fixture(scope="module")
@@ -41,53 +27,6 @@ def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("attack")
     fuzz.make_files(made, call)
     return made
-
-
-def contents(folder: Path) -> dict[str, bytes | None]:
-    """Everything in a folder."""
-    return {
-        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
-        for path in sorted(folder.rglob("*"))
-    }
-
-
-@contextlib.contextmanager
-def watched():
-    """Stop what goes on for long but tells of its progress; raise Hang if it tells nothing."""
-    begun = time.monotonic()
-
-    @contextlib.contextmanager
-    def bar(*_):
-        def tell(*_, **__):
-            signal.alarm(HANG)
-            if time.monotonic() - begun > ENOUGH:
-                raise KeyboardInterrupt
-
-        yield tell
-
-    def say(message):
-        display.say(message)
-        signal.alarm(HANG)
-        # It was announced, or was stopped once already.
-        if re.search("this takes about|takes longer|^stopped: measuring", message):
-            raise KeyboardInterrupt
-
-    def hang(*_):
-        raise Hang
-
-    modules = [import_module(f"metabandit.cli.{name}") for name in (*fuzz.OPTIONS, "running")]
-    before = signal.signal(signal.SIGALRM, hang)
-    with pytest.MonkeyPatch.context() as patch:
-        for module in modules:
-            for name, stand_in in (("progress_bar", bar), ("say", say)):
-                if hasattr(module, name):
-                    patch.setattr(module, name, stand_in)
-        signal.alarm(HANG)
-        try:
-            yield
-        finally:
-            signal.alarm(0)
-            signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -104,46 +43,6 @@ def _compiled():
     mb.evaluate("r", mb.Bernoulli(arms=3), 5, method="exact")
 
 
-def peak() -> int:
-    """The most memory that this process has had, in bytes."""
-    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
-def attack(line: list[str], folder: Path) -> str:
-    """A command line keeps the rules, whatever is in it; what it says."""
-    before, peak_before = contents(folder), peak()
-    try:
-        with watched(), warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            # NumPy leaves a damaged archive to the garbage collector, which nobody sees.
-            warnings.simplefilter("ignore", ResourceWarning)
-            done = call(line, folder)
-        said = done.stderr
-        assert done.returncode in (0, 2, 130), said
-        assert done.returncode != 2 or said.strip(), "a refusal says why"
-        assert "Traceback" not in said
-        assert [str(item.message) for item in caught] == []
-        for argument in line:
-            # A message repeats 200 characters of the input at the most.
-            assert len(argument) <= 250 or argument[:250] not in said
-        after = contents(folder)
-        if "--force" not in line:
-            assert {name: after.get(name) for name in before} == before
-        assert [name for name in after if Path(name).name.startswith(".")] == []
-        assert [name for name in after if name.endswith(".lock")] == []
-        # Where another test of this process had more before, there is nothing to see.
-        assert peak() < MEMORY or peak_before >= MEMORY
-        return said
-    finally:
-        for name in reversed(contents(folder)):
-            path = folder / name
-            if name not in before:
-                path.rmdir() if path.is_dir() else path.unlink()
-        for name, content in before.items():
-            if content is not None:
-                (folder / name).write_bytes(content)
-
-
 def attacks(count: int):
     return settings(
         max_examples=count,
@@ -154,6 +53,14 @@ def attacks(count: int):
 
 def _attack(random, folder):
     attack(fuzz.command_line(random), folder)
+
+
+def test_every_command_and_option_is_attacked():
+    commands = typer.main.get_command(app).commands
+    for name, command in commands.items():
+        options = [item for item in command.params if item.param_type_name == "option"]
+        known = {text for item in options for text in (*item.opts, *item.secondary_opts)}
+        assert known == set(fuzz.OPTIONS[name]), name
 
 
 @attacks(60)
@@ -168,32 +75,7 @@ def test_many_odd_command_lines(folder):
         _attack(Random(seed), folder)
 
 
-# What reads each kind of file.
-READERS = {
-    "policy.json": "evaluate | policy.json | --horizon | 10 | --no-floor",
-    "evaluated.json": "report | evaluated.json | --out | new.md",
-    "best.npz": "export | best.npz",
-    "classes.npz": "search | --classes | classes.npz | --horizon | 3 | --top | 0",
-    "log.csv": "replay | log.csv | --policy | greedy | --horizon | 5",
-    "means.csv": "evaluate | greedy | --prior | table:path=means.csv | --episodes | 10 | --horizon | 5",
-}
-
-
-def damaged(name: str, random, folder: Path) -> None:
-    """A damaged file is read as it is, or refused."""
-    whole = (folder / name).read_bytes()
-    (folder / name).write_bytes(fuzz.damage(whole, random))
-    try:
-        if name == "player.json":
-            with contextlib.suppress(mb.InputError):
-                mb.load_player(folder / name)
-        else:
-            attack([part.strip() for part in READERS[name].split("|")], folder)
-    finally:
-        (folder / name).write_bytes(whole)
-
-
-@pytest.mark.parametrize("name", [*READERS, "player.json"])
+@pytest.mark.parametrize("name", KINDS)
 @attacks(8)
 @given(random=st.randoms(use_true_random=False))
 def test_damaged_files(random, name, folder):
@@ -201,7 +83,7 @@ def test_damaged_files(random, name, folder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*READERS, "player.json"])
+@pytest.mark.parametrize("name", KINDS)
 def test_many_damaged_files(name, folder):
     for seed in range(25):
         damaged(name, Random(seed), folder)
@@ -235,7 +117,7 @@ FOUND = [
 @pytest.mark.parametrize(("line", "word"), FOUND, ids=[str(line)[:60] for line, _ in FOUND])
 def test_what_attacks_found(line, word, folder):
     given = [part.strip() for part in line.split("|")] if isinstance(line, str) else line
-    assert word in " ".join(re.sub(r"[│╭╰─╮╯\n]+", " ", attack(given, folder)).split())
+    assert word in " ".join(re.sub(r"[│╭╰─╮╯\n]+", " ", attack(given, folder).said).split())
 
 
 def test_hundreds_of_constants_make_their_classes(folder):

@@ -16,8 +16,9 @@ from itertools import pairwise
 from ..bayes.batches import batch_work
 from ..bayes.induction import slice_bytes, states
 from ..bayes.optimum import has_optimum
+from ..decisions import Index
 from ..feedback import IMMEDIATE, Feedback
-from ..language import operators
+from ..language import Tree, operators
 from ..memory import LONGEST, check_memory, check_time, duration, free_memory
 from ..policies import IndexPolicy, Plan, Policy
 from ..priors import Prior, Table
@@ -107,10 +108,21 @@ def slowness(policy: Policy) -> float:
     """
     if not isinstance(policy, IndexPolicy) or len(policy.trees) > 1:
         return 3.0
-    used = operators(policy.tree)
+    return _index_slowness(policy.tree)
+
+
+def _index_slowness(tree: Tree) -> float:
+    used = operators(tree)
     if "beta_quantile" in used:
         return 200.0
     return 6.0 if "kl_upper" in used else 1.0
+
+
+def _slowness_of_plan(plan: Plan) -> float:
+    """About how many times longer a play takes than with a typical policy; 1 for quicker ones."""
+    if not isinstance(plan.decision, Index):
+        return 1.0
+    return max(1.0, _index_slowness(plan.decision.tree) * PLAYS / SIMPLE_PLAYS)
 
 
 def reward_slowness(prior: Prior) -> float:
@@ -149,14 +161,18 @@ def check_simulation(
     problems: int,
     runs: int = 1,
     threads: int = 1,
+    plans: Sequence[Plan] = (),
     announce: Callable[[str], None] | None = None,
 ) -> None:
     """Refuse a simulation that does not fit in memory or time; tell how long one takes that does.
 
     problems, runs: what each policy plays
+    plans: the policies, if they are known; others are taken as typical
     """
     episodes = problems * runs
-    seconds = policies * reward_slowness(prior) * simulation_seconds(prior, horizon, episodes)
+    # A few episodes take as long as all that can be played in step.
+    seconds = reward_slowness(prior) * simulation_seconds(prior, horizon, max(episodes, MOST_LANES))
+    seconds *= sum(map(_slowness_of_plan, plans)) + policies - len(plans)
     fit = int(episodes * LONGEST / seconds) if seconds else episodes
     check_time(
         seconds,

@@ -262,7 +262,7 @@ class Engine:
         """The evaluations of policies that play the same problems, and the covariance of their regrets."""
         check_simulation(
             self.prior, self.horizon, policies=len(plans), problems=problems, runs=sampling.runs,
-            threads=self.workers.threads, announce=announce,
+            threads=self.workers.threads, plans=plans, announce=announce,
         )  # fmt: skip
         sampling = replace(sampling, keep_regret=problems * len(plans) <= _MOST_KEPT)
         chunks = self._chunks(problems, sampling.runs)
