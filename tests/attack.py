@@ -129,7 +129,8 @@ def attack(line: list[str], folder: Path) -> Outcome:
         repeated = [item[:30] for item in line if len(item) > 250 and item[:250] in said]
         after = contents(folder)
         changed = [name for name in before if after.get(name) != before[name]]
-        left = [name for name in after if re.search(r"(^|/)\.|\.lock$", name)]
+        # A reproduction keeps what it has begun in a folder of its own.
+        left = [name for name in after if re.search(r"(^|/)\.(?!unfinished)|\.lock$", name)]
         _check(
             done.returncode in CODES.get(line[0], (0, 2, 130)), f"exit {done.returncode}: {said}"
         )

@@ -28,6 +28,11 @@ def shown(value: object, most: int = _MOST) -> str:
     return f"{text[:kept]} ... ({len(text):,} characters) ... {text[-kept:]}"
 
 
+def _readable(message: str) -> str:
+    text = message.encode("utf-8", "backslashreplace").decode()
+    return _LONG.sub(lambda match: shown(match.group()), text)
+
+
 class InputError(ValueError):
     """Input that breaks a rule. The command line prints the message and ends with exit code 2.
 
@@ -35,8 +40,7 @@ class InputError(ValueError):
     """
 
     def __init__(self, message: str) -> None:
-        text = message.encode("utf-8", "backslashreplace").decode()
-        super().__init__(_LONG.sub(lambda match: shown(match.group()), text))
+        super().__init__(_readable(message))
 
 
 class IndexFault(InputError):
@@ -70,6 +74,9 @@ class WorkerError(RuntimeError):
 
 class StoreError(RuntimeError):
     """A store that cannot be reached, or does not answer. The command line ends with exit code 1."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(_readable(message))
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

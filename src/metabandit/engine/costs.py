@@ -197,7 +197,7 @@ def announce_time(
 ) -> None:
     """Tell how long something takes that is not over at once."""
     cores = min(threads, CORES)
-    if announce is not None and _PATIENCE < seconds / cores < math.inf:
+    if announce is not None and _PATIENCE < seconds / cores <= LONGEST:
         announce(f"this takes about {duration(seconds / cores)} ...")
 
 

@@ -150,10 +150,24 @@ class Store:
 
         return engine  # type: ignore[no-any-return]
 
+    def _is_missing(self) -> bool:
+        """Whether there is no file yet, which SQLite would make."""
+        plain = self.dialect == "sqlite" and "uri" not in self.url.query
+        return plain and not os.path.exists(str(self.url.database))
+
+    @property
+    def _no_tables(self) -> str:
+        return (
+            f"{self.name} has no tables of metabandit: make them with "
+            f"`metabandit store init {self.name}`"
+        )
+
     @contextmanager
-    def transaction(self, *, reading: bool = False) -> Iterator[Connection]:
+    def transaction(self, *, reading: bool = False, making: bool = False) -> Iterator[Connection]:
         """All that is done within, or none of it; one that only reads keeps nobody waiting."""
         sa = _sqlalchemy()
+        if not making and self._is_missing():
+            raise InputError(self._no_tables)
         try:
             engine = self.engine.execution_options(reading=reading)
             with engine.begin() as connection:
@@ -161,10 +175,7 @@ class Store:
         except sa.exc.DBAPIError as error:
             missing = getattr(error.orig, "sqlstate", None) == _NO_TABLE
             if missing or "no such table" in str(error.orig):
-                raise InputError(
-                    f"{self.name} has no tables of metabandit: make them with "
-                    f"`metabandit store init {self.name}`"
-                ) from None
+                raise InputError(self._no_tables) from None
             reason = " ".join(str(error.orig).split())
             raise StoreError(
                 f"the store {self.name} does not answer: {reason}. Try again: by its id a reward counts "
@@ -175,7 +186,7 @@ class Store:
         """Make the tables; False if they are there."""
         sa = _sqlalchemy()
         schema = self.tables["schema"]
-        with self.transaction() as connection:
+        with self.transaction(making=True) as connection:
             if self.dialect == "postgresql":  # one at a time
                 connection.execute(sa.text("SELECT pg_advisory_xact_lock(7203948)"))
             if sa.inspect(connection).has_table(schema.name):

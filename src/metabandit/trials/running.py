@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from ..engine.costs import check_simulation
 from ..engine.results import MONTE_CARLO
 from ..engine.simulated import Sampling, Simulation, feedback_obstacle
 from ..engine.states import Counts
-from ..engine.threads import in_threads
+from ..engine.threads import in_order, in_threads
 from ..errors import InputError
 from ..feedback import Feedback
+from ..memory import check_memory
 from ..policies import Plan, Progress
-from ..priors import Prior, Table
+from ..priors import Bernoulli, Prior, Table
 from ..priors.families import Array
 from ..settings import check_seed, check_threads, check_whole
 from .critical import WorstNull, own_rejections
@@ -147,9 +149,9 @@ class Work:
         return at(high)
 
     def simulated(
-        self, plan: Plan, episodes: int, seed: int, threads: int
+        self, plan: Plan, episodes: int, seed: int, threads: int, tell: Callable[[int], None]
     ) -> tuple[list[Characteristics], None]:
-        """The same from simulated trials."""
+        """The same from simulated trials; `tell` is called with the number of those that are done."""
         if (why := feedback_obstacle(plan, self.feedback)) is not None:
             raise InputError(f"{plan.name} cannot be played with {self.feedback}: {why}")
         found = []
@@ -158,7 +160,7 @@ class Work:
                 raise InputError(
                     f"simulated trials have given success rates, not those of {point}; name them"
                 )
-            plays, successes, frequency = self._sample(plan, point, episodes, seed, threads)
+            plays, successes, frequency = self._sample(plan, point, episodes, seed, threads, tell)
             states = FinalStates(plan.name, self.horizon, plays, successes, frequency)
             rejects = None
             if self.test is not None:
@@ -168,7 +170,13 @@ class Work:
         return found, None
 
     def _sample(
-        self, plan: Plan, rates: Sequence[float], episodes: int, seed: int, threads: int
+        self,
+        plan: Plan,
+        rates: Sequence[float],
+        episodes: int,
+        seed: int,
+        threads: int,
+        tell: Callable[[int], None],
     ) -> tuple[Counts, Counts, Array]:
         """Final counts of simulated trials, each once, and how often they came."""
         arms = len(rates)
@@ -184,9 +192,29 @@ class Work:
             simulation.play(0, drawn, first, regret, final=final)
             return final.reshape(2 * arms, -1).round().astype(np.int32)
 
-        counts = np.concatenate(in_threads(play, range(0, episodes, _AT_ONCE), threads), axis=1)
+        parts = []
+        for part in in_order(play, range(0, episodes, _AT_ONCE), threads, 2 * threads):
+            parts.append(part)
+            tell(part.shape[1])
+        counts = np.concatenate(parts, axis=1)
         unique, times = np.unique(counts, axis=1, return_counts=True)
         return unique[:arms], unique[arms:], times / episodes
+
+
+def _check_simulated(work: Work, plans: Sequence[Plan], trials: int, threads: int) -> None:
+    """Refuse more simulated trials than there is time or memory for."""
+    arms = plans[0].counts.shape[1]
+    check_simulation(
+        Bernoulli(arms),
+        work.horizon,
+        policies=len(plans) * len(work.points),
+        problems=trials,
+        threads=threads,
+    )
+    # The counts of all, and what it takes to sort them.
+    check_memory(
+        40 * arms * trials, f"{trials:,} simulated trials of {arms} arms", "choose fewer episodes"
+    )
 
 
 def run_designs(
@@ -202,12 +230,16 @@ def run_designs(
     if method == MONTE_CARLO:
         trials = check_whole(_EPISODES if episodes is None else episodes, "the episodes", 1)
         key = check_seed(seed)
-        done: list[tuple[list[Characteristics], float | None]] = []
-        for place, plan in enumerate(plans):
-            done.append(work.simulated(plan, trials, key, several))
+        _check_simulated(work, plans, trials, several)
+        told, every = 0, len(plans) * len(work.points) * trials
+
+        def tell(more: int) -> None:
+            nonlocal told
+            told += more
             if progress is not None:
-                progress(place + 1, len(plans))
-        return done
+                progress(told, every)
+
+        return [work.simulated(plan, trials, key, several, tell) for plan in plans]
     finished = 0
 
     def one(plan: Plan) -> tuple[list[Characteristics], float | None]:
