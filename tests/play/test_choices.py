@@ -54,6 +54,33 @@ KINDS = {
     "gittins": ("gittins", [(2, 1), (2, 1), (5, 1)], {"horizon": 30}),
     "optimal": ("optimal", [(3, 1), (3, 1)], {"horizon": 30}),
     "optimal, beyond": ("optimal", [(20, 9), (20, 9)], {"horizon": 30}),
+    "optimal at random": (mb.ConstrainedPolicy(degree=0.8), [(3, 1), (4, 3)], {"horizon": 30}),
+    "optimal at random, equal": (
+        mb.ConstrainedPolicy(degree=0.7),
+        [(3, 1), (3, 1)],
+        {"horizon": 30},
+    ),
+    "optimal at random, shared": (
+        mb.ConstrainedPolicy(degree=0.9, minimum=5),
+        [(9, 7), (3, 1)],
+        {"horizon": 30, "min_share": 0.07},
+    ),
+    "optimal at random, beyond": (
+        mb.ConstrainedPolicy(degree=0.6),
+        [(20, 9), (20, 9)],
+        {"horizon": 30},
+    ),
+    "a test runs": ("split-then-winner", [(3, 1), (3, 3), (4, 1)], {"horizon": 100}),
+    "a test has a winner": ("split-then-winner", [(9, 3), (9, 5), (9, 4)], {"horizon": 100}),
+    "a test, equal": ("split-then-winner", [(9, 5), (9, 5), (9, 4)], {"horizon": 100}),
+    "a test, shared": (
+        "split-then-winner",
+        [(9, 5), (9, 5), (9, 4)],
+        {"horizon": 100, "min_share": 0.07},
+    ),
+    "an open test, not clear": ("ab-test", [(40, 20), (40, 21), (41, 22)], {}),
+    "an open test, equal": ("ab-test", [(40, 30), (40, 30), (40, 2)], {}),
+    "an open test, clear": ("ab-test", [(40, 10), (50, 40), (40, 12)], {}),
     "a rule of one's own": (mb.ChoicePolicy("squares", own_rule), APART, {"horizon": 99}),
 }
 
@@ -91,7 +118,11 @@ def test_arms_are_chosen_as_often_as_is_said(kind):
 
 
 # The others are of a kind with one of these.
-QUICK_ONLY = ("an index", "kl-ucb, equal", "thompson, few plays", "thompson, far apart")
+QUICK_ONLY = (
+    "an index", "kl-ucb, equal", "thompson, few plays", "thompson, far apart", "a test runs",
+    "a test has a winner", "a test, shared", "an open test, not clear", "an open test, equal",
+    "an open test, clear", "optimal at random, beyond",
+)  # fmt: skip
 
 
 @pytest.mark.slow
@@ -106,6 +137,22 @@ def test_probabilities_that_are_known():
     assert equal == {0: 0.5, 1: 0.5, 2: 0.0}
     shared = with_counts("ucb1", [(9, 3), (9, 3), (9, 0)], min_share=0.1).probabilities()
     assert shared == pytest.approx({0: 0.45, 1: 0.45, 2: 0.1})
+    # The constrained optimum of degree 0.8 plays the worse of two arms with probability 0.2.
+    worse = mb.ConstrainedPolicy(degree=0.8)
+    clear = with_counts(worse, [(9, 1), (9, 8)], horizon=30).probabilities()
+    assert clear == pytest.approx({0: 0.2, 1: 0.8})
+    # A test without a winner plays the arms with the fewest plays, one that ended its winner.
+    running = with_counts("ab-test", [(40, 20), (40, 21), (41, 22)]).probabilities()
+    assert running == {0: 0.5, 1: 0.5, 2: 0.0}
+    ended = with_counts("ab-test", [(40, 10), (50, 40), (40, 12)]).probabilities()
+    assert ended == {0: 0.0, 1: 1.0, 2: 0.0}
+    equal = [(9, 5), (9, 5), (9, 4)]
+    first = with_counts("split-then-winner", equal, horizon=100)
+    assert first.probabilities() == {0: 0.5, 1: 0.5, 2: 0.0}
+    # Its winner is for good, whatever comes.
+    winner = first.select()
+    first.update(winner, plays=20, total=0.0, squares=0.0)
+    assert first.probabilities() == {arm: float(arm == winner) for arm in range(3)}
     # eps_n-greedy:c=2,d=1 plays any of 3 arms with probability 6/(t + 1).
     greedy = with_counts("eps_n-greedy:c=2,d=1", [(9, 3), (10, 3), (10, 9)]).probabilities()
     assert greedy == pytest.approx({0: 0.2 / 3, 1: 0.2 / 3, 2: 0.8 + 0.2 / 3})
