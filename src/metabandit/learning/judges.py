@@ -15,7 +15,7 @@ import numpy as np
 
 from ..engine import costs, exact
 from ..engine.engine import Engine
-from ..engine.objectives import Power
+from ..engine.objectives import WantedPower
 from ..engine.simulated import Sampling, has_posterior
 from ..engine.task import Task
 from ..errors import InputError
@@ -129,7 +129,7 @@ class Judge:
         values[places] = known
         return values, _noise(known, parts) if self.noisy else 0.0
 
-    def _penalties(self, plans: Sequence[Plan], wanted: Power) -> Array:
+    def _penalties(self, plans: Sequence[Plan], wanted: WantedPower) -> Array:
         """What policies lose whose power is too little."""
         horizon, feedback = self.task.horizon, self.task.feedback
         found = power_of(
