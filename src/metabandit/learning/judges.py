@@ -15,7 +15,7 @@ import numpy as np
 
 from ..engine import costs, exact
 from ..engine.engine import Engine
-from ..engine.objectives import Power
+from ..engine.objectives import WantedPower
 from ..engine.simulated import Sampling, has_posterior
 from ..engine.task import Task
 from ..errors import InputError
@@ -162,7 +162,7 @@ class Judge:
         tried, self.problems = max(self.problems, 1), problems
         return seconds / tried
 
-    def _penalties(self, plans: Sequence[Plan], wanted: Power) -> Array:
+    def _penalties(self, plans: Sequence[Plan], wanted: WantedPower) -> Array:
         """What policies lose whose power is too little."""
         horizon, feedback = self.task.horizon, self.task.feedback
         found = power_of(
