@@ -214,6 +214,11 @@ def test_bound_is_kept(monkeypatch, tmp_path):
     assert kept_bound(mb.Bernoulli(5), 10, effort=0.01, compute=False) is None
     assert kept_bound(*task, effort=0.02, compute=False) is None
     (path,) = (tmp_path / "metabandit").iterdir()
+    whole = path.read_bytes()
+    # Whatever happens to the file, it is no other figure.
+    for place in range(0, len(whole), 7):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        assert kept_bound(*task, effort=0.01, compute=False) is None
     path.write_text("{}")
     assert kept_bound(*task, effort=0.01, compute=False) is None
 

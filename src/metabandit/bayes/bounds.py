@@ -53,6 +53,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..files import written
+from ..journal import seal, unseal
 from ..memory import check_memory
 from ..priors import Bernoulli, Gaussian, Prior, check_prior
 from ..priors.base import check_positive
@@ -574,7 +575,7 @@ def kept_bound(
     }
     path = _kept_path(header)
     with suppress(OSError, ValueError, KeyError, TypeError):
-        kept = json.loads(path.read_text(encoding="utf-8"))
+        kept = json.loads(unseal(path.read_text(encoding="utf-8"))[0])
         if kept.pop("header") == header:
             return Bound(**kept)
     if not compute:
@@ -584,5 +585,5 @@ def kept_bound(
     with suppress(OSError, InputError):
         path.parent.mkdir(parents=True, exist_ok=True)
         with written(path, "a lower bound") as file:
-            file.write(json.dumps({"header": header, **asdict(bound)}).encode())
+            file.write(seal(json.dumps({"header": header, **asdict(bound)}))[0].encode())
     return bound

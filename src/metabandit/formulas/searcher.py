@@ -56,7 +56,7 @@ Report = Callable[[float, str], None]
 
 def state_path(out: Path) -> Path:
     """Where a search that writes best.json keeps its state: best.search.npz beside it."""
-    return out.with_name(f"{out.stem}.search.npz")
+    return out.parent / f"{out.stem}.search.npz"
 
 
 @reserving

@@ -28,7 +28,7 @@ def digest(candidates: Array) -> str:
 
 def trace_path(out: Path) -> Path:
     """Where the trace of a policy file is: policy.json has policy.trace.jsonl beside it."""
-    return out.with_name(f"{out.stem}.trace.jsonl")
+    return out.parent / f"{out.stem}.trace.jsonl"
 
 
 def write_values(values: Array) -> list[float | None]:
