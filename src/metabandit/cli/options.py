@@ -43,6 +43,19 @@ Show = Annotated[
 ]
 Json = Annotated[bool, Option("--json", help="Print the result as JSON.")]
 
+# Where help shows an option; what people set daily is not named here.
+_PANELS = {
+    name: panel
+    for panel, options in {
+        "More": "seed start floor show method episodes resume force threads figures tables kinds columns "
+        "per-arm hierarchical minimum look-every boundary csv plot min-share top",
+        "For experts": "floor-effort pending runs objective reference cluster workers v1 v4 initial "
+        "optimizer protocol generations grammar classes strategy pulls refine constants operators "
+        "variables groups tolerance sharp imbalance fewer-than",
+    }.items()
+    for name in options.split()
+}
+
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command as Typer wants it: the options of its groups stand among its own."""
@@ -71,6 +84,7 @@ def _expand(
         if isinstance(first, str):
             flag = [f"--{name}"] if kind is bool else []
             first = Option(*flag, help=first, show_default=default[0] if default else True)
+        first.rich_help_panel = _PANELS.get(name.replace("_", "-"))
         parameter = parameter.replace(annotation=Annotated[kind, first])
         parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
         readers[name] = itemgetter(name)
@@ -160,7 +174,8 @@ def _read_run(
     start: Start = None,
     effort: Effort = 1.0,
     time_limit: Annotated[
-        str | None, "End the search after this time, such as 90s, 5m or 1h."
+        str | None,
+        "What the whole command may take, such as 90s, 5m or 1h; compiling, done once, does not count.",
     ] = None,
     resume: Resume = False,
     force: Force = False,

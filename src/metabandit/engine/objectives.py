@@ -17,7 +17,7 @@ from ..settings import check_keys, read_number, read_settings
 
 
 @dataclass(frozen=True)
-class Power:
+class WantedPower:
     """The power that a policy must have as the design of a trial; what it lacks costs regret.
 
     rates: the success rates of two arms at which the test must reject with probability `least`
@@ -49,7 +49,7 @@ class Objective:
     mean: bool = False
     simple: bool = False
     needs_reference: bool = False
-    power: Power | None = None
+    power: WantedPower | None = None
 
 
 def _mean(regret: Array, reference: Array | None) -> Array:
@@ -125,7 +125,7 @@ def _power(text: str, settings: dict[str, str]) -> Objective:
     if penalty < 0.0:
         raise InputError(f"the penalty of the objective power must be at least 0, not {penalty:g}")
     rates = numbers.pop("p1"), numbers.pop("p2")
-    wanted = Power(rates, test=test, **numbers)
+    wanted = WantedPower(rates, test=test, **numbers)
     meaning = (
         f"mean regret, with power of at least {wanted.least:g} at {rates[0]:g} and {rates[1]:g}"
     )
