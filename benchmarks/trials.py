@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 import metabandit as mb
+from metabandit.drawing import BLUE, VERMILION, new_axes
 from metabandit.report.content import Figure
-from metabandit.report.drawing import BLUE, VERMILION, new_axes, save
+from metabandit.report.drawing import save
 from metabandit.tables import text_table
 
 PATIENTS, MINIMUM = 75, 11

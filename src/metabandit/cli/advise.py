@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..progress import progress_bar
 from . import options
-from .display import next_command, progress_bar, say, show_facts, show_json, show_rows, told
+from .display import next_command, say, show_facts, show_json, show_rows, told
 from .running import stopping
 
 if TYPE_CHECKING:
