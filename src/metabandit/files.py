@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
+import stat
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -59,7 +61,11 @@ def _reason(error: Exception) -> str:
 def read_text(path: str | Path, *, encoding: str = "utf-8") -> str:
     """Read a text file; an error names it."""
     try:
-        return Path(path).read_text(encoding=encoding)
+        with open(path, encoding=encoding) as file:
+            # A device such as /dev/zero has no end; a pipe, or what a person types, has.
+            if stat.S_ISCHR(os.fstat(file.fileno()).st_mode) and not file.isatty():
+                raise OSError(errno.EINVAL, "it is a device")
+            return file.read()
     except FileNotFoundError:
         raise InputError(f"the file {shown(path)} does not exist") from None
     except UnicodeDecodeError as error:

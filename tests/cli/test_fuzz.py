@@ -110,6 +110,11 @@ FOUND = [
     ("search | --length | 2 | --strategy | ucb1-tuned | --pulls | 1000000000000 | --horizon | 10000",
      "would take about"),
     ("report | deep.json", "neither JSON"),
+    ("report | /dev/full", "it is a device"),
+    ("search | --length | 2 | --force | --out | .", "ends in .json"),
+    ("trial | ab-test | --at | 0.3,0.5 | --episodes | 1000000000000000", "would take about"),
+    ("evaluate | greedy | --horizon | 16777215 | --episodes | 10", "this takes about"),
+    ("store | list | sqlite:///none.db", "has no tables"),
     ("evaluate | deep.json", "nested too deeply"),
 ]  # fmt: skip
 

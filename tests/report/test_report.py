@@ -483,7 +483,7 @@ def test_several_runs_in_one_report(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "cannot be read"),
+        (None, "does not exist"),
         ("nonsense", "neither JSON"),
         ("[1]", "no result of a run"),
         ('{"a": 1}', "no result of a run"),

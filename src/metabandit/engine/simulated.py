@@ -35,6 +35,8 @@ from .threads import in_threads
 MOST_LANES = 512
 # Episodes that each of many policies plays before all go on to the next problems.
 _MOST_AT_ONCE = 131_072
+# Arms times points of their distributions; 1 KB each.
+_MOST_CELLS = 100_000
 # Memory for plays that wait, about the size of a core's cache.
 _KEPT_BYTES = 1 << 21
 
@@ -104,14 +106,19 @@ def announce_compilation(
         announce("compiling the simulator for this machine, once (about half a minute) ...")
 
 
-def has_posterior(prior: Prior) -> bool:
-    """Whether the expectation of regret given the plays is known, and smooth enough to compute.
+def has_posterior(prior: Prior, horizon: int) -> bool:
+    """Whether the expectation of regret given the plays is known, and smooth and small enough to compute.
 
     Of arms that are known better than by 1e5 plays, float32 would be off by more than 0.1 %.
     """
-    if type(prior) is not Bernoulli:
+    if type(prior) is not Bernoulli or min(*prior.alpha, *prior.beta) < 0.5:
         return False
-    return min(*prior.alpha, *prior.beta) >= 0.5 and max(*prior.alpha, *prior.beta) <= 1e5
+    if max(*prior.alpha, *prior.beta) > 1e5:
+        return False
+    from ..kernels import posterior
+
+    known = max(a + b for a, b in zip(prior.alpha, prior.beta, strict=True))
+    return prior.arms * posterior.cells(horizon + known) <= _MOST_CELLS
 
 
 @cache

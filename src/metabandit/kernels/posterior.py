@@ -36,22 +36,27 @@ def expected_regret(
     alpha: Any, beta: Any, horizon: int, plays: Any, wins: Any, regret: Any
 ) -> None:
     """Fill regret[episode] from plays[arm, episode] and wins[arm, episode] of Beta(alpha, beta) arms."""
-    cells = _grid(horizon + float((alpha + beta).max()))
+    grid = _grid(horizon + float((alpha + beta).max()))
     arms = len(alpha)
-    shapes: dict[str, tuple[int, ...]] = {"density": (arms, cells.shape[1]), "product": ()}
+    shapes: dict[str, tuple[int, ...]] = {"density": (arms, grid.shape[1]), "product": ()}
     # Arrays of their own, so that the compiler can tell them apart.
     rows = BetaRows(
         *(np.zeros((*shapes.get(name, (arms,)), _LANES), f32) for name in BetaRows._fields)
     )
-    _expected_regret(alpha, beta, plays, wins, cells, rows, regret)
+    _expected_regret(alpha, beta, plays, wins, grid, rows, regret)
+
+
+def cells(observations: float) -> int:
+    """How many cells resolve the distribution of a mean after this many observations."""
+    return 8 * math.ceil(max(64.0, 4.5 * math.sqrt(observations)) / 8.0)
 
 
 def _grid(observations: float) -> Any:
     """Of each cell: ln sin and ln cos of its middle, and the weight of its upper edge."""
-    cells = 8 * math.ceil(max(64.0, 4.5 * math.sqrt(observations)) / 8.0)
-    step = 0.5 * math.pi / cells
-    middle = (np.arange(cells) + 0.5) * step
-    edge = (np.arange(cells) + 1.0) * step
+    count = cells(observations)
+    step = 0.5 * math.pi / count
+    middle = (np.arange(count) + 0.5) * step
+    edge = (np.arange(count) + 1.0) * step
     return np.stack([np.log(np.sin(middle)), np.log(np.cos(middle)), np.sin(2.0 * edge) * step])
 
 

@@ -95,7 +95,9 @@ class Judge:
         self.sampling = Sampling(
             runs=self.runs,
             simple=objective.simple,
-            posterior=objective.name == "regret" and self.runs == 1 and has_posterior(prior),
+            posterior=objective.name == "regret"
+            and self.runs == 1
+            and has_posterior(prior, task.horizon),
         )
 
     @property

@@ -93,6 +93,8 @@ class Power:
     def of(cls, degree: int, v1: str, v4: str, parameters: dict[str, float], start: Start) -> Power:
         known = features(degree).items()
         weights = {feature: parameters[name] for name, feature in known if parameters[name] != 0.0}
+        if not weights:  # what learning may begin with; a file without weights is damaged
+            weights = dict.fromkeys(list(features(degree).values())[:1], 0.0)
         return cls(
             degree=degree,
             v1="h" if v1 == "h" else "t",

@@ -58,10 +58,9 @@ def load_report(paths: str | Path | Sequence[str | Path]) -> Report:
 def _study(path: Path) -> Any:
     """The study that made a file of records, or None."""
     try:
-        with path.open(encoding="utf-8") as file:
-            header = json.loads(file.readline())
-    except OSError as error:
-        raise InputError(f"the records {shown(path)} cannot be read: {error.strerror}") from None
+        header = json.loads(read_text(path).partition("\n")[0])
+    except InputError:
+        raise
     except (ValueError, RecursionError):
         return None
     return study_of(header)
