@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..cluster import Cluster
     from ..engine import Comparison
     from ..policies.file import Origin
+    from ..priors import Prior
 
 # What a table can show beside regret.
 SUCCESSES = "successes"
@@ -56,10 +57,16 @@ def show_rows(rows: Sequence[Mapping[str, str]], *, align: str, caption: str) ->
     show_table(list(rows[0]), [list(row.values()) for row in rows], align=align, caption=caption)
 
 
-def check_show(show: str | None) -> None:
-    """Refuse what no table can show beside regret."""
-    if show not in (None, SUCCESSES):
+def check_show(show: str | None, prior: Prior) -> None:
+    """Refuse what no table can show beside regret, before anything is computed."""
+    if show is None:
+        return
+    if show != SUCCESSES:
         raise InputError(f"a table shows {SUCCESSES} beside regret, not {show!r}")
+    from ..engine.evaluation import expected_best
+    from ..engine.results import check_successes
+
+    check_successes(expected_best(prior), prior)
 
 
 def show_comparison(

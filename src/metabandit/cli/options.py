@@ -168,8 +168,9 @@ def _read_run(
     objective: Annotated[
         str,
         "regret (its mean over problems), wins (against --reference), quantile:q=0.9, "
-        "worst (the largest over problems), simple (regret of the arm chosen at the end), or, for "
-        "`learn`, regret with the power of a trial: power:p1=0.3,p2=0.5,least=0.8,test=fisher.",
+        "worst (the largest over problems), simple (regret of the arm chosen at the end); for `learn` "
+        "also power:p1=0.3,p2=0.5,least=0.8,test=fisher (regret with the power of a trial) and "
+        "worst:grid=0.1:0.9:0.1 (the largest over these success rates).",
     ] = "regret",
     reference: Annotated[str | None, "The policy that the objective wins compares with."] = None,
     start: Start = None,

@@ -57,6 +57,7 @@ class Learned:
     comparison: the policy beside classics on problems that learning never saw
     evaluation: its own result: exact where that can be had, else that of the comparison
     objective: the value of the objective on problems that learning never saw; less is better
+    power: that of a trial with this policy, if the objective asks for some
     floor: the regret of the Bayes-optimal policy, where it is known
     stopped: why the search ended: generations, optimum reached, time limit, interrupted
     trace: one record per generation
@@ -69,6 +70,7 @@ class Learned:
     comparison: Comparison | None
     evaluation: Evaluation | None
     objective: float | None
+    power: float | None
     floor: float | None
     stopped: str
     trace: list[dict[str, Any]] = field(repr=False)
@@ -87,6 +89,7 @@ class Learned:
         return {
             **write_data(self.file),
             "objective": self.objective,
+            "power": self.power,
             "seconds": round(self.seconds, 3),
             "search_seconds": round(sum(record["seconds"] for record in self.trace), 3),
             "comparison": None if self.comparison is None else self.comparison.to_dict(),
@@ -159,7 +162,8 @@ def learn(
         Plays per episode.
     objective : str
         `regret` (its mean over problems), `wins` (against `reference`), `quantile:q=0.9`, `worst`,
-        `simple`, or `power:p1=0.3,p2=0.5,least=0.8`: regret with the power of a trial (docs/trials.md).
+        `simple`; for trials (docs/trials.md) `power:p1=0.3,p2=0.5,least=0.8`, which is regret with at
+        least that power, or `worst:grid=0.1:0.9:0.1`, the largest regret over these success rates.
     reference : str or Policy, optional
         The policy that the objective `wins` compares with.
     start : str or Start, optional
@@ -249,8 +253,14 @@ def learn(
         check_whole(episodes, "the number of episodes", 2)
     # A candidate shows whether prior and horizon can be played at all.
     made.policy(made.center).check(prior, task.horizon)
-    if task.objective.power is not None:
+    if task.objective.exact:
+        if paper:
+            raise InputError(
+                f"the paper's protocol draws problems, which the objective {objective} does without; "
+                f"leave the protocol out"
+            )
         judging_method(made.policy(made.center), task)
+    if task.objective.power is not None:
         read_test(task.objective.power.test, prior.arms)
     target = read_target(out, trace_path, resume=resume, force=force)
     announce = announce or silent
@@ -388,6 +398,7 @@ def _finish(
         comparison=None if found is None else found.comparison,
         evaluation=None if found is None else found.evaluation,
         objective=None if found is None else found.objective,
+        power=None if found is None else found.power,
         floor=floor,
         stopped=stopped,
         trace=search.trace.records,

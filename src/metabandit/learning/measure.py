@@ -36,11 +36,13 @@ class Measurement:
     comparison: the policy beside classics
     evaluation: its own result: exact where that can be had, else that of the comparison
     objective: the value of the objective; less is better
+    power: that of a trial with this policy, if the objective asks for some
     """
 
     comparison: Comparison
     evaluation: Evaluation
     objective: float
+    power: float | None = None
 
     def measured(self) -> Measured:
         """The regret as a policy file has it."""
@@ -94,7 +96,7 @@ def measure(
         task = replace(task, prior=rest)
     comparison, evaluation = _evaluate(task, [chosen, *_rivals(task, beside)], announce)
     comparison = replace(comparison, floor=None if task.floor is None else task.floor.wait())
-    return Measurement(comparison, evaluation, _objective_value(task, chosen, evaluation))
+    return Measurement(comparison, evaluation, *_objective_value(task, chosen, evaluation))
 
 
 def _exact_seconds(task: Task, policies: Sequence[Policy]) -> float:
@@ -149,13 +151,19 @@ def _evaluate(
     return comparison, comparison[0]
 
 
-def _objective_value(task: Task, chosen: Policy, evaluation: Evaluation) -> float:
+def _objective_value(
+    task: Task, chosen: Policy, evaluation: Evaluation
+) -> tuple[float, float | None]:
+    """The value of the objective, and the power if it asks for some."""
     if task.objective.mean and task.objective.power is None:
         simple = task.objective.simple
-        return evaluation.simple_regret if simple else evaluation.mean_regret
+        return evaluation.simple_regret if simple else evaluation.mean_regret, None
     # On as many problems as a judge begins with by itself, whatever learning was told.
     task = replace(task, episodes=None)
     judge = Judge(task, judging_method(chosen, task), seed=stream(task.seed, 4))
     if not judge.fixed:
         judge.problems = _REPORT_PROBLEMS
-    return float(judge.judge([chosen], 0)[0][0])
+    value = float(judge.judge([chosen], 0)[0][0])
+    if task.objective.power is None:
+        return value, None
+    return value, float(judge.power([chosen.plan(task.prior, task.horizon)])[0])

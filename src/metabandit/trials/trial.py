@@ -19,7 +19,7 @@ from ..memory import check_memory
 from ..policies import Plan, Policy, Progress
 from ..priors import Bernoulli, Prior, Table, check_prior
 from ..priors.families import Array
-from ..settings import check_horizon, check_whole, read_number
+from ..settings import check_horizon, check_whole, read_grid, read_number
 from .final import Function, Rates, make_plan, read_points
 from .measures import Asked
 from .result import Trial
@@ -29,25 +29,6 @@ from .testing import Test, check_level, read_test
 
 # Longer than this takes a grid that nobody wanted.
 _MOST_SECONDS = 3600.0
-
-
-def read_grid(text: str | None) -> list[float]:
-    """The rates of a grid that is given as first:last:step, such as 0.1:0.9:0.1."""
-    if text is None:
-        return []
-    parts = text.split(":") if isinstance(text, str) else []
-    if len(parts) != 3:
-        raise InputError(f"a grid is first:last:step, such as 0.1:0.9:0.1; not {text!r}")
-    first, last, step = (read_number(part, "a number of the grid") for part in parts)
-    if not (0.0 <= first <= last <= 1.0 and step > 0.0):
-        raise InputError(
-            f"a grid goes from 0 or more to 1 or less, by steps greater than 0; {text} does not"
-        )
-    if step < 1e-6:
-        raise InputError(f"the steps of a grid are at least 0.000001, not {step:g}")
-    count = int((last - first) / step + 1e-9) + 1
-    # As people write them: 0.3, not 0.30000000000000004.
-    return [round(first + place * step, 12) for place in range(count)]
 
 
 def operating_characteristics(
@@ -133,7 +114,7 @@ def operating_characteristics(
     horizon = check_horizon(horizon)
     count = _count_arms(arms, prior)
     belief = Bernoulli(count) if prior is None else check_prior(prior)
-    points, sides = read_points(arms or (), count), read_grid(grid)
+    points, sides = read_points(arms or (), count), [] if grid is None else read_grid(grid)
     if not points and not sides:
         raise InputError("no success rates were given: name points such as (0.3, 0.5), or a grid")
     told = Feedback.read(feedback)
