@@ -262,7 +262,7 @@ def run_plan(
     check_memory(
         (200 if arms == 2 else 260) * final,
         f"the final states of {arms} arms and {horizon} patients",
-        "choose fewer patients",
+        "choose fewer patients, or the method monte-carlo",
     )
     run: TwoArms | ThreeArms
     if feedback != IMMEDIATE:

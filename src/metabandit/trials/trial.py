@@ -154,6 +154,8 @@ def operating_characteristics(
         looks=looks,
         boundary=None if stop.levels is None else stop.levels,
         critical={name: value for name, (_, value) in zip(names, done, strict=True)},
+        imbalance=share,
+        fewer_than=least,
     )
 
 
