@@ -60,7 +60,12 @@ def test_details(tmp_path):
         tmp_path,
     )
     first, second = told.split("wrong side: another arm")
-    for title in ("median (5 % to 95 %)", "fewer than 8", "rejects for each arm", "ends at each look"):
+    for title in (
+        "median (5 % to 95 %)",
+        "fewer than 8",
+        "rejects for each arm",
+        "ends at each look",
+    ):
         assert title not in first
         assert title in second
     assert "10 (10 to 10) / 10 (10 to 10)" in second

@@ -194,7 +194,9 @@ def test_a_penalty_buys_the_minimum():
     # Without a penalty the minimum does not matter.
     (free,) = mb.operating_characteristics("crdp:degree=0.9", [TWO], horizon=30).designs.values()
     assert trial[names[0]][0].successes == pytest.approx(free[0].successes, abs=1e-12)
-    assert mb.ConstrainedPolicy(minimum=10, penalty=2).name == "crdp:degree=0.9,minimum=10,penalty=2"
+    assert (
+        mb.ConstrainedPolicy(minimum=10, penalty=2).name == "crdp:degree=0.9,minimum=10,penalty=2"
+    )
 
 
 def test_a_constrained_policy_can_be_played_live():
@@ -292,7 +294,7 @@ def test_exact_objectives_are_for_learning_with_two_arms(objective):
         mb.learn("r + a/n", TWO, 20, objective=objective, protocol="paper")
     with pytest.raises(mb.InputError, match="2 arms, not 3"):
         mb.learn("r + a/n", mb.Bernoulli(3), 20, objective=objective)
-    with pytest.raises(mb.InputError, match="0 or 1|Bernoulli arms"):
+    with pytest.raises(mb.InputError, match=r"0 or 1|Bernoulli arms"):
         mb.learn("r + a/n", mb.Gaussian(2), 20, objective=objective)
 
 
@@ -304,12 +306,22 @@ def test_successes_stand_beside_regret():
     assert mb.evaluate("ucb1", mb.Gaussian(2), 20, episodes=100).successes(0) is None
 
 
+def test_long_trials_can_be_simulated():
+    trial = mb.operating_characteristics(
+        "equal", [(0.3, 0.35)], horizon=3000, test="z-pooled", method="monte-carlo", episodes=200
+    )
+    assert trial["equal"][0].plays == pytest.approx((1500.0, 1500.0))
+    with pytest.raises(mb.InputError, match="simulation"):
+        mb.operating_characteristics("equal", [(0.3, 0.35)], horizon=3000)
+
+
 REFUSED = [
     ({"arms": [(0.3, 1.2)]}, "between 0 and 1, not 1.2"),
     ({"arms": [(0.3, 0.5), (0.1, 0.2, 0.3)]}, "3 success rates"),
     ({"arms": []}, "no success rates"),
     ({"arms": [0.3]}, "one number per arm"),
     ({"arms": [mb.Gaussian(2)]}, "bernoulli or a table"),
+    ({"prior": mb.Gaussian(2)}, "successes or failures"),
     ({"level": 0.0}, "level of a test must lie between 0 and 1, not 0"),
     ({"level": 5}, "not 5"),
     ({"test": "fischer"}, "did you mean fisher"),
