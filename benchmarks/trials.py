@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 import metabandit as mb
+from metabandit.drawing import BLUE, VERMILION, new_axes
 from metabandit.report.content import Figure
-from metabandit.report.drawing import BLUE, VERMILION, new_axes, save
+from metabandit.report.drawing import save
 from metabandit.report.trials import power_figure
 
 PATIENTS, MINIMUM, LEVEL = 75, 11, 0.05

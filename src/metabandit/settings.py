@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection
 
 from .errors import InputError, nearest
@@ -108,3 +109,11 @@ def check_seed(seed: object, what: str = "the seed") -> int:
 def check_horizon(horizon: object) -> int:
     """Check a number of plays; float32 counts exactly up to 2^24."""
     return check_whole(horizon, "the horizon", 1, most=2**24)
+
+
+def read_seconds(text: str) -> float:
+    """Read a time as people write it, in seconds: 90, 90s, 5m, 1.5h."""
+    match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([smh]?)\s*", text)
+    if match is None or float(match.group(1)) == 0.0:
+        raise InputError(f"a time limit is seconds, or such as 90s, 5m or 1h; not {text!r}")
+    return float(match.group(1)) * {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}[match.group(2)]

@@ -7,17 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..progress import progress_bar
 from . import options
-from .display import (
-    check_show,
-    next_command,
-    progress_bar,
-    say,
-    show_facts,
-    show_json,
-    show_rows,
-    told,
-)
+from .display import check_show, next_command, say, show_facts, show_json, show_rows, told
 from .running import stopping
 
 if TYPE_CHECKING:

@@ -67,7 +67,7 @@ def command(
     ) as (who, tell):
 
         def progress(generation: Generation) -> None:
-            tell(generation.share, _describe(generation, run["horizon"]))
+            tell(generation.share, str(generation))
 
         learned = learn(**given, **who, progress=progress)
     if as_json:
@@ -76,18 +76,6 @@ def command(
         _show(learned, out, show)
     if learned.stopped == "interrupted":
         raise typer.Exit(130)
-
-
-def _describe(generation: Generation, horizon: int) -> str:
-    """Say in one line how far the search is."""
-    text = f"generation {generation.number}: {generation.best:.5g}"
-    if generation.noise:
-        text += f" on {generation.problems:,} problems"
-    if generation.above_floor is not None:
-        text += f", {100 * generation.above_floor:.2f} % above the floor"
-    if generation.horizon != horizon:
-        text = f"first for {generation.horizon} plays, {text}"
-    return text
 
 
 def _show(learned: Learned, out: Path | None, show: str | None) -> None:
@@ -117,6 +105,10 @@ def _show(learned: Learned, out: Path | None, show: str | None) -> None:
         facts.append((origin.objective, f"{shown} ({'exact' if exact else 'fresh problems'})"))
     if learned.power is not None:
         facts.append(("power", f"{learned.power:.4f} (exact)"))
+    if learned.unbeaten == "start":
+        facts.append(("result", "nothing better was found than what learning began with"))
+    elif learned.unbeaten is not None:
+        facts.append(("result", f"nothing better was found than {learned.unbeaten}"))
     facts.append(("policy", learned.policy.name))
     start = getattr(learned.policy, "start", None)
     if start is not None:

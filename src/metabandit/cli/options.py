@@ -12,14 +12,13 @@ every command that has the group, and reaches the library with the others.
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Mapping
 from operator import itemgetter
 from typing import Annotated, Any
 
 from typer import Option
 
-from ..errors import InputError
+from ..settings import read_seconds
 
 Horizon = Annotated[int, "Plays per episode."]
 Seed = Annotated[int, "The same seed gives the same result."]
@@ -176,7 +175,8 @@ def _read_run(
     start: Start = None,
     effort: Effort = 1.0,
     time_limit: Annotated[
-        str | None, "End the search after this time, such as 90s, 5m or 1h."
+        str | None,
+        "What the whole command may take, such as 90s, 5m or 1h; compiling, done once, does not count.",
     ] = None,
     resume: Resume = False,
     force: Force = False,
@@ -232,11 +232,3 @@ def _read_grammar(
 
 # A `Grammar`, or None if no option asks for one.
 Grammar = Annotated[Any, _read_grammar]
-
-
-def read_seconds(text: str) -> float:
-    """Read a time as people write it: 90, 90s, 5m, 1.5h."""
-    match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([smh]?)\s*", text)
-    if match is None or float(match.group(1)) == 0.0:
-        raise InputError(f"a time limit is seconds, or such as 90s, 5m or 1h; not {text!r}")
-    return float(match.group(1)) * {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}[match.group(2)]

@@ -9,13 +9,13 @@ from functools import partial
 from typing import Any
 
 from ..data import read_data
+from ..drawing import Line, curves, dots, lengths
 from ..engine.results import NORMAL_95, floor_name
 from ..errors import InputError
 from ..policies.file import PolicyFile
 from ..priors import Bernoulli
 from ..priors import prior as read_prior
 from .content import Cell, Figure, Part, Report, ReportTable, make_sections, number, percent, row
-from .drawing import Line, curves, dots, lengths
 from .maps import policy_maps
 from .registry import published_formulas
 from .trials import trial_parts

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..drawing import new_axes
 from ..errors import InputError
 from ..priors.families import Array
 from .content import Cell, Figure, Part, ReportTable, number, row
-from .drawing import new_axes
 
 # Squares per side that still have room for numbers.
 _NUMBERED = 11

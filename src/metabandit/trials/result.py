@@ -11,11 +11,12 @@ from typing import Any
 
 from ..errors import InputError, nearest
 from ..feedback import Feedback
+from ..showing import Shown
 from .measures import Characteristics
 
 
-@dataclass(frozen=True)
-class Trial:
+@dataclass(frozen=True, repr=False)
+class Trial(Shown):
     """The operating characteristics of designs at some points.
 
     Attributes
@@ -143,21 +144,47 @@ class Trial:
                 found.append(row)
         return found
 
+    _align = "llr"
+
+    def headline(self) -> str:
+        points = len(next(iter(self.designs.values())))
+        tested = "" if self.test is None else f", test {self.test}"
+        return (
+            f"{len(self.designs)} design{'s' if len(self.designs) > 1 else ''} at {points} "
+            f"point{'s' if points > 1 else ''}, {self.horizon} patients{tested}, {self.method}: "
+            f"{', '.join(self.designs)}"
+        )
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw how likely each design's test rejects at each point, or successes if there is none.
+
+        Returns matplotlib's axes.
+        """
+        from ..drawing import intervals, plot_axes
+
+        points = len(next(iter(self.designs.values())))
+        axes = plot_axes(axes, height=1.2 + min(0.3 * points, 14.0))
+        key = "successes" if self.test is None else "rejection"
+        series = {
+            name: [(rates_text(each.rates), float(getattr(each, key)), None) for each in found]
+            for name, found in self.designs.items()
+        }
+        title = "expected successes" if self.test is None else f"chance that {self.test} rejects"
+        intervals(axes, series, x=title)
+        axes.set_ylabel("success rates")
+        return axes
+
+    def records(self) -> list[dict[str, Any]]:
+        """All characteristics: one record per design and point."""
+        return [
+            {"policy": name, **point.records()[0]}
+            for name, points in self.designs.items()
+            for point in points
+        ]
+
     def csv(self) -> str:
         """All characteristics as CSV: one line per design and point, one column per number."""
-        lines: list[dict[str, Any]] = []
-        for name, points in self.designs.items():
-            for point in points:
-                line: dict[str, Any] = {"policy": name}
-                for key, value in point.to_dict().items():
-                    if isinstance(value, tuple):
-                        line |= {f"{key}_{place}": item for place, item in enumerate(value, 1)}
-                    elif isinstance(value, dict):
-                        for q, numbers in value.items():
-                            line |= {f"{key}_{q}_{arm}": n for arm, n in enumerate(numbers, 1)}
-                    else:
-                        line[key] = value
-                lines.append(line)
+        lines = self.records()
         columns = list(dict.fromkeys(key for line in lines for key in line))
         text = io.StringIO()
         writer = csv.DictWriter(text, columns, lineterminator="\n")

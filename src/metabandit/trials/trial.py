@@ -16,9 +16,10 @@ from ..engine.threads import in_threads
 from ..errors import IndexFault, InputError, nearest
 from ..feedback import Feedback
 from ..memory import check_memory
-from ..policies import Plan, Policy, Progress
-from ..priors import Bernoulli, Prior, Table, check_prior
+from ..policies import Plan, Policy
+from ..priors import Bernoulli, Prior, Table, check_prior, read_prior
 from ..priors.families import Array
+from ..progress import Told, with_progress
 from ..settings import check_horizon, check_whole, read_grid, read_number
 from .final import Function, Rates, make_plan, read_points
 from .measures import Asked
@@ -31,6 +32,7 @@ from .testing import Test, check_level, read_test
 _MOST_SECONDS = 3600.0
 
 
+@with_progress("computing the trials")
 def operating_characteristics(
     policies: str | Policy | Sequence[str | Policy],
     arms: Sequence[Rates] | None = None,
@@ -39,7 +41,7 @@ def operating_characteristics(
     grid: str | None = None,
     test: str | Function | None = "fisher",
     level: float = 0.05,
-    prior: Prior | None = None,
+    prior: str | Prior | None = None,
     feedback: Feedback | Mapping[str, Any] | None = None,
     minimum: int = 0,
     look_every: int | None = None,
@@ -50,7 +52,7 @@ def operating_characteristics(
     episodes: int | None = None,
     seed: int = 0,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Told = None,
 ) -> Trial:
     """The operating characteristics of trials with two arms, or three where memory allows.
 
@@ -71,7 +73,7 @@ def operating_characteristics(
         function(plays, successes) of the final counts, int32[arm, state], that says whether to reject.
     level : float
         The level of the test.
-    prior : Prior, optional
+    prior : Prior or str, optional
         What the designs take the success rates to be; all equally likely by default.
     feedback : Feedback, optional
         Blocks, delays (simulated only) and random plays (`min_share`); immediate by default.
@@ -93,8 +95,9 @@ def operating_characteristics(
         Simulated trials per point (100,000 by default), and their seed.
     threads : int, optional
         All cores by default; designs are shared among them.
-    progress : callable, optional
-        Called as progress(work done, work in all).
+    progress : callable or bool, optional
+        Called as progress(work done, work in all). By default a bar shows in terminals and notebooks if
+        it takes more than two seconds; False for none.
 
     Returns
     -------
@@ -113,7 +116,7 @@ def operating_characteristics(
         raise InputError("no design was given; name at least one, such as equal")
     horizon = check_horizon(horizon)
     count = _count_arms(arms, prior)
-    belief = Bernoulli(count) if prior is None else check_prior(prior)
+    belief = Bernoulli(count) if prior is None else read_prior(prior, arms=count)
     if not belief.family.binary:
         raise InputError(
             f"outcomes of a trial are successes or failures, but {belief} is of others"
@@ -204,8 +207,8 @@ def power_of(
     return np.array(in_threads(power, plans, threads))
 
 
-def _count_arms(arms: Sequence[Rates] | None, prior: Prior | None) -> int:
-    if prior is not None:
+def _count_arms(arms: Sequence[Rates] | None, prior: str | Prior | None) -> int:
+    if prior is not None and not isinstance(prior, str):
         return check_prior(prior).arms
     for point in arms or ():
         if isinstance(point, Prior):
