@@ -1,91 +1,38 @@
-"""`advise`: look at what is known, search a little, compare on fresh problems, and say what is worth using.
-
-Without a time limit all budgets are numbers of plays: one seed, one result, on any machine. With one, each
-part gets a share of the time that is left, as many plays as the machine makes in it, and stops when it is over.
-"""
+"""`advise`: what is worth using on problems of a prior, and what it brings."""
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..bayes.bounds import has_bound
-from ..bayes.optimum import has_optimum, optimal
-from ..engine import costs, exact, simulated
-from ..engine.floor import solving_seconds
 from ..engine.problems import draw_problems
-from ..engine.task import Task, read_task, silent, stream
+from ..engine.results import NORMAL_95
+from ..engine.task import read_task, silent, stream
 from ..errors import InputError
 from ..feedback import Feedback
 from ..files import check_new, reserving
-from ..learning import learn
-from ..learning.judges import EXACTLY, SIMULATED, Judge, judging_method
-from ..memory import check_time, duration
-from ..policies import CATALOGUE, IndexPolicy, Policy, Start, policy
-from ..policies.file import Expression, Measured, PolicyFile
+from ..memory import check_time
+from ..policies import Policy, Start, policy
+from ..policies.file import Measured, PolicyFile
 from ..policies.start import default_start
 from ..priors import Bernoulli, Prior, Table
+from ..priors.families import Array
 from ..priors.fitting import Fitted
 from ..settings import read_number
-from .clock import Clock
-from .measuring import FEWEST, Measurements, episode_size, obstacle
-from .neighbours import has_neighbours, neighbours
-from .readable import find_readable, is_quick, search_work
-from .result import (
-    BASELINE,
-    CLASSIC,
-    FINISHED,
-    FORMULA,
-    INTERRUPTED,
-    LEARNED,
-    REFERENCE,
-    TIME_LIMIT,
-    YOURS,
-    Advice,
-    Advised,
-    Scenario,
-)
-from .sentences import signed
+from .measuring import episode_size, obstacle
+from .neighbours import has_neighbours
+from .result import FINISHED, REFERENCE, TIME_LIMIT, Advice, Advised
+from .steps import SPLIT, Steps, Tell
 
-LEARNED_NAME = "learned power-1"
-SPLIT = "split"
-_BASELINES = (SPLIT, "split-then-winner", "ab-test")
-# What takes this many times as long as a simple index is not simulated.
-_FAR_TOO_SLOW = 50.0
-# Up to this many plays the table of the Gittins index, and a lower bound, take some seconds.
-_MOST_SOLVED = 1000
-# Seconds that the optimum may take as a floor, and that a lower bound takes with effort 1.
-_FLOOR_SECONDS, _BOUND_SECONDS = 5.0, 15.0
-# Plays times arms, of all policies together: of the first look, and of the comparison.
-_FIRST_WORK, _COMPARISON_WORK = 6e8, 3e9
-_FINALISTS, _MOST_PROBLEMS = 5, 200_000
-# Other problems are played this many times less often than those of the prior.
-_NEARBY = 8
-_HISTORIES = 20
-# How much of what `learn` takes by default is spent: simulated, and seconds of a core if exact.
-_EFFORT, _EXACT_LEARNING = 0.04, 24.0
-# What `learn` takes with effort 1, in plays times arms and in candidates (Power-1 has 14 weights); its
-# index takes this many times as long as a formula. From _LONG plays on a quarter is spent on shorter ones.
-_LEARNING_WORK, _LEARNING_CANDIDATES, _POWER, _LONG = 1.2e11, 400 * 14, 1.6, 400
-# A generation of Power-1 has 11 candidates, and there should be _GENERATIONS of them, _FEW at least.
-_GENERATION, _GENERATIONS, _FEW = 11, 15, 8
-# Shares of the time that is left: first look, formulas, learning, comparison, floor; then wrong priors.
-_SHARES = {"first": 0.2, "formulas": 0.25, "learning": 0.4, "comparison": 0.6, "floor": 0.25}
-# Of a time limit, what is kept for the end.
-_RESERVE = 0.03
-# A formula may have this much more regret than the learned policy and still be what is recommended; less
-# than the second share is nothing, even where it is exact.
-_WORTH_IT, _SOMETHING = 0.01, 0.001
-# Plays times arms that are refused, as an advice would take hours.
-_MOST_SIZE = 1e9
-
-Tell = Callable[[float, str], None]
+# Plays times arms of a test for which an advice takes about a day: more than a month is refused.
+_DAY = 1e9
+# Problems that are drawn to say what arms are like.
+_DRAWN = 100_000
 
 
 def _quiet(share: float, doing: str) -> None:
@@ -178,16 +125,16 @@ def advise(
     if value is not None and not (value := read_number(value, "the value of a reward")) > 0.0:
         raise InputError(f"the value of a reward must be greater than 0, not {value:g}")
     check_time(
-        episode_size(task) / _MOST_SIZE * 86400.0,
+        episode_size(task) / _DAY * 86400.0,
         f"advice for {task.horizon:,} plays of {known.arms:,} arms",
-        "choose a shorter horizon, or larger batches of plays",
+        "choose a shorter horizon",
     )
     task = replace(task, start=Start.read(default_start(known)).resolve(known))
     policy("r", start=task.start).check(known, task.horizon)
     base = policy(SPLIT if today is None else today)
     if why := obstacle(base, task):
         raise InputError(f"what you do today, {base.name}, cannot be played here: {why}")
-    advisor = _Advisor(
+    steps = Steps(
         task,
         base,
         history,
@@ -195,8 +142,9 @@ def advise(
         tell=progress or _quiet,
         announce=announce or silent,
     )
-    advisor.run()
-    advice = replace(advisor.advice(unit.strip(), value, effort), seconds=time.monotonic() - began)
+    steps.run()
+    advice = _make(steps, unit=unit.strip(), value=value, effort=effort)
+    advice = replace(advice, seconds=time.monotonic() - began)
     if target is None:
         return advice
     try:
@@ -207,546 +155,114 @@ def advise(
     return replace(advice, written=target)
 
 
-class _Advisor:
-    """An advice in the making.
+def _make(steps: Steps, **told: Any) -> Advice:
+    """The advice of what was measured."""
+    task, found = steps.task, steps.measured
+    drawn = draw_problems(task.prior, stream(task.seed, 11), _DRAWN)
+    means = np.asarray(task.prior.regret_means(drawn))
+    best_reward = task.horizon * _expected_best(task.prior, means)
+    best = steps.recommended()
+    unsure = [place for place in found.ranking() if not found.is_comparable(place, best)]
+    advised = {
+        place: _advised(steps, place, best_reward)
+        for place in found.ranking()
+        if place not in unsure
+    }
+    chosen = advised[best]
+    few = [
+        (found.policies[place].name, f"{found.plays(place)} episodes, all that time allowed, are too few")
+        for place in unsure
+    ]
+    stopped = TIME_LIMIT if steps.stopped == FINISHED and steps.free else steps.stopped
+    scenarios, histories = (
+        tuple(item for item in items if chosen.name in item.gains)
+        for items in (steps.scenarios, steps.histories)
+    )
+    floor, floor_kind = steps.floor or (None, None)
+    return Advice(
+        prior=str(task.prior),
+        arms=task.prior.arms,
+        horizon=task.horizon,
+        feedback=task.feedback,
+        means=(*np.quantile(means, [0.05, 0.95]).tolist(), float(means.mean())),
+        source="" if steps.history is None else steps.history.history.name,
+        policies=tuple(advised.values()),
+        recommended=chosen,
+        today=advised[0],
+        best_reward=best_reward,
+        floor=floor,
+        floor_kind=floor_kind,
+        scenarios=scenarios,
+        histories=histories,
+        seed=task.seed,
+        time_limit=task.time_limit,
+        skipped=(*steps.skipped, *few),
+        notes=(*steps.notes, *_remarks(steps, chosen, advised.values())),
+        stopped=stopped,
+        seconds=0.0,
+        **told,
+    )
 
-    measured: what policies bring on problems that no search has seen; the first is today's
-    kinds, files: of each of these policies; the second only of what was searched for
-    free: whether the time limit alone says how much is computed
-    """
 
-    def __init__(
-        self,
-        task: Task,
-        today: Policy,
-        history: Fitted | None,
-        *,
-        free: bool,
-        tell: Tell,
-        announce: Callable[[str], None],
-    ) -> None:
-        self.searched = task
-        if isinstance(task.prior, Table):
-            # What is found on problems looks better on them than on others.
-            part = task.prior.split()
-            self.searched = replace(task, prior=part)
-            task = replace(task, prior=part.held_out or part)
-        self.task, self.today, self.history, self.free = task, today, history, free
-        self.announce = announce
-        self.clock, self.began = Clock(), time.monotonic()
-        self.kinds: list[str] = []
-        self.files: dict[int, PolicyFile] = {}
-        self.skipped: list[tuple[str, str]] = []
-        self.notes: list[str] = []
-        self.scenarios: list[Scenario] = []
-        self.histories: list[Scenario] = []
-        self.floor: tuple[float, str] | None = None
-        self.stopped = FINISHED
-        self._tell, self._begin, self._end = tell, 0.0, 0.0
-        self.measured = Measurements(task, stream(task.seed, 7), self.clock)
-
-    @property
-    def size(self) -> float:
-        """What an episode takes, in plays times arms with simple rewards."""
-        return episode_size(self.task)
-
-    def run(self) -> None:
-        """Everything in turn; Ctrl-C ends it once there is something to say."""
-        try:
-            self._warm_up()
-            self._look_first()
-            self._search()
-            self._compare()
-            self._find_floor()
-            self._vary()
-        except KeyboardInterrupt:
-            if len(self.measured.played()) < 2 or 0 not in self.measured.played():
-                raise
-            self.stopped = INTERRUPTED
-
-    def _tell_part(self, share: float, doing: str) -> None:
-        self._tell(self._begin + share * (self._end - self._begin), doing)
-
-    def _go_to(self, part: str, doing: str) -> None:
-        """Another part begins: progress goes from where the last one ended."""
-        ends = np.cumsum(list(self.seconds.values()))
-        place = list(self.seconds).index(part)
-        self._begin, self._end = self._end, float(ends[place] / ends[-1])
-        self._tell_part(0.0, doing)
-
-    # Before --------------------------------------------------------------------------------------
-
-    def _warm_up(self) -> None:
-        """Load what is compiled, or compile it, which no time limit is for."""
-        task, began = self.task, time.monotonic()
-        ready = simulated.is_compiled()
-        if self.measured.exact:
-            exact.announce_compilation(task.prior.arms, self.announce, task.feedback)
-        simulated.announce_compilation(
-            self.announce, task.prior, task.horizon, [task.prior.counts()]
-        )
-        judge = Judge(
-            replace(task, horizon=task.prior.arms, feedback=Feedback()), SIMULATED, seed=0
-        )
-        judge.problems = 2
-        judge.judge([policy("r", start=task.start)], 0)
-        if (limit := task.time_limit) is not None:
-            spent = time.monotonic() - began if ready else 0.0
-            self.clock.end = time.monotonic() + (1.0 - _RESERVE) * limit - spent
-
-    # First look ----------------------------------------------------------------------------------
-
-    def _look_first(self) -> None:
-        """Classics and baselines on a few problems: a first ranking after seconds."""
-        self._tell(0.0, "a first look at classics and baselines")
-        task, found = self.task, self.measured
-        self._add(self.today, self._kind(self.today))
-        # An equal split, then the quickest first.
-        able = sorted(self._playable(), key=lambda item: (item.name != SPLIT, costs.slowness(item)))
-        for item in able:
-            self._add(item, self._kind(item))
-        everyone = [
-            place
-            for place, item in enumerate(found.policies)
-            if costs.slowness(item) < _FAR_TOO_SLOW
-        ]
-        work = self.size * sum(costs.slowness(found.policies[place]) for place in everyone)
-        first = FEWEST * min(64, max(1, int(_FIRST_WORK * task.effort / work / FEWEST)))
-        found.clock = self.clock.part(_SHARES["first"])
-        found.play(everyone[:2], FEWEST, surely=True)
-        found.play(everyone, FEWEST)
-        found.play(everyone, first)
-        self.first = max(found.plays(place) for place in everyone)
-        for place, item in enumerate(found.policies):
-            if place not in found.played():
-                failed = place in found.failed
-                why = "its index is not a finite number there" if failed else "no time was left"
-                self.skipped.append((item.name, why))
-        if 0 in found.failed:
-            raise InputError(f"what you do today, {self.today.name}, has no finite index here")
-        best = found.ranking()[0]
-        text = f"first look ({self.first} episodes): {found.policies[best].name}"
-        if best:
-            apart = found.difference(0, best)
-            text += f" brings {signed(apart)} per test against {self.today.name}"
-        self.announce(text)
-
-    def _playable(self) -> Iterator[Policy]:
-        """The policies of the catalogue that are worth a look; the others are skipped with the reason."""
-        for name in CATALOGUE:
-            item = policy(name)
-            if name == "optimal" or item.content() == self.today.content():
-                continue  # the floor, and what is there already
-            why = obstacle(item, self.task)
-            if why is None and item.reads_prior and self.task.horizon > _MOST_SOLVED:
-                why = f"its table takes too long for more than {_MOST_SOLVED} plays"
-            elif why is None and item.reads_prior and not self.clock.allows(30.0):
-                why = "no time for its table"
-            times = costs.slowness(item)
-            if why is None and times >= _FAR_TOO_SLOW and not self.measured.exact:
-                why = f"too slow: a play takes some {times:.0f} times as long as with others"
-            if why is None:
-                yield item
-            else:
-                self.skipped.append((name, why))
-
-    def _kind(self, item: Policy) -> str:
-        if item.reads_prior:
-            return REFERENCE
-        if item.name.partition(":")[0] in _BASELINES:
-            return BASELINE
-        return CLASSIC if item.name in CATALOGUE else YOURS
-
-    def _add(self, item: Policy, kind: str, file: PolicyFile | None = None) -> int:
-        place = self.measured.add(item)
-        self.kinds.append(kind)
-        if file is not None:
-            self.files[place] = file
-        return place
-
-    # Searching -----------------------------------------------------------------------------------
-
-    def _search(self) -> None:
-        """Other starts of the best classics, a readable formula, and a learned policy."""
-        effort = self.task.effort
-        self.seconds = self._estimates(effort)
-        if not self.clock.limited:
-            seconds = time.monotonic() - self.began + sum(self.seconds.values())
-            self.announce(f"this takes about {duration(float(f'{seconds:.2g}'))} in all ...")
-        self._start_like_the_prior()
-        self._go_to("formulas", "looking for a formula")
-        part = self.clock.part(_SHARES["formulas"])
-        file = find_readable(
-            self.searched, self._affordable("formulas", part), part, self._tell_part
-        )
-        if file is None:
-            self.notes.append("No time was left to look for a formula.")
-        elif isinstance(file.policy, Expression):
-            self._take_in(FORMULA, file.policy.expression, file)
-        self._go_to("learning", "learning")
-        self._learn(self.clock.part(_SHARES["learning"]))
-
-    def _affordable(self, which: str, clock: Clock) -> float:
-        """The effort of a part: as asked for, or what the time allows."""
-        if not self.free:
-            return self.task.effort
-        return max(1e-6, 0.9 * clock.left / self._estimates(1.0)[which])
-
-    def _estimates(self, effort: float) -> dict[str, float]:
-        """About the seconds of each part, from the pace of the first look."""
-        task, found = self.task, self.measured
-        threads = min(task.workers.threads, costs.CORES)
-        simple = min(
-            (place for place in found.played() if found.plays(place)),
-            key=lambda place: found.seconds(place, 1.0),
-        )
-        pace = 1.3 * found.seconds(simple, 1.0) / self.size / threads
-        each = costs.exact_seconds(task.prior, task.horizon, feedback=task.feedback)
-        rounds, work = search_work(self.searched, effort)
-        formulas = work * pace
-        if is_quick(self.searched, effort):
-            formulas = rounds[0][0] * each / threads
-        learning = _LEARNING_WORK * _EFFORT * effort * _POWER * pace
-        learning *= 1.25 if task.horizon >= _LONG else 1.0
-        if self._learns_exactly():
-            learning = effort * min(_EXACT_LEARNING, _LEARNING_CANDIDATES * each) / threads
-        rivals = [place for place in found.ranking()[:_FINALISTS] if found.plays(place)]
-        race = sum(found.seconds(place, self._problems(effort)) for place in rivals) / threads
-        floor = 0.0
-        if has_optimum(task.prior):
-            floor = solving_seconds(task.prior, task.horizon, task.feedback)
-            floor = floor if floor <= _FLOOR_SECONDS else 0.0
-        elif has_bound(task.prior) and task.horizon <= _MOST_SOLVED:
-            floor = _BOUND_SECONDS * min(1.0, effort)
-        others = len(neighbours(task)) + 1 + (_HISTORIES if self.history is not None else 0)
-        fewest = sum(found.seconds(place, FEWEST) for place in rivals) / threads
-        return {
-            "formulas": formulas,
-            "learning": learning,
-            "comparison": race,
-            "floor": floor,
-            "other problems": others * max(race / _NEARBY, fewest),
-        }
-
-    def _problems(self, effort: float) -> int:
-        """Problems that finalists play."""
-        fitting = int(_COMPARISON_WORK * effort / (_FINALISTS * self.size))
-        return FEWEST * max(1, min(_MOST_PROBLEMS, fitting) // FEWEST)
-
-    def _start_like_the_prior(self) -> None:
-        """The best classics that are indices, begun with the prior's pseudo-observations."""
-        if self.task.start.each_once:
-            return
-        found = self.measured
-        able = [
-            place
-            for place in found.ranking()
-            if self.kinds[place] == CLASSIC and CATALOGUE[found.policies[place].name].takes_start
-        ]
-        for place in able[:2]:
-            text = f"{found.policies[place].name}:start=prior-counts"
-            other = IndexPolicy(
-                found.policies[place].tree,  # type: ignore[attr-defined]
-                parameters=found.policies[place].parameters,  # type: ignore[attr-defined]
-                start=self.task.start,
-                name=text,
-            )
-            if costs.slowness(other) < _FAR_TOO_SLOW:
-                found.play([self._add(other, CLASSIC)], self.first)
-
-    def _take_in(self, kind: str, name: str, file: PolicyFile) -> None:
-        """Measure what was found beside the others, so that it is known from now on."""
-        place = self._add(file.policy.policy(name), kind, file)
-        self.measured.clock = self.clock
-        self.measured.play([place], self.first)
-
-    def _learns_exactly(self) -> bool:
-        return judging_method(policy("r", start=self.task.start), self.searched) == EXACTLY
-
-    def _learn(self, clock: Clock) -> None:
-        """Power-1, learned with a small part of what `learn` spends."""
-        task, share = self.searched, self._affordable("learning", clock)
-        effort, episodes = _EFFORT * share, FEWEST
-        if self._learns_exactly():
-            each = costs.exact_seconds(task.prior, task.horizon, feedback=task.feedback)
-            effort = share * min(1.0, _EXACT_LEARNING / (_LEARNING_CANDIDATES * each))
-            effort = min(effort, 1.0) if self.free else effort
-        else:
-            work = _LEARNING_WORK * effort
-            fitting = int(work / (_GENERATION * _GENERATIONS * self.size))
-            episodes = min(3000, max(FEWEST, fitting))
-            least = _FEW * _GENERATION * episodes * self.size
-            seconds = self._estimates(1.0)["learning"] * least / (_LEARNING_WORK * _EFFORT)
-            if not clock.allows(seconds):
-                self.notes.append(
-                    f"No time was left to learn a policy: that takes {duration(seconds)} at least."
-                )
-                return
-        found = learn(
-            "power-1",
-            task.prior,
-            task.horizon,
-            start=task.start,
-            feedback=task.feedback,
-            seed=stream(task.seed, 8),
-            effort=effort,
+def _advised(steps: Steps, place: int, best_reward: float) -> Advised:
+    found, item = steps.measured, steps.measured.policies[place]
+    regret = found.regret(place)
+    episodes = found.plays(place) if found.is_sampled(place) else 0
+    file = steps.files.get(place, PolicyFile(policy=item.content()))
+    if file.learned is not None:
+        measured = Measured(
+            mean=regret.mean,
+            standard_error=(regret.high - regret.mean) / NORMAL_95,
+            interval=(regret.low, regret.high),
+            method="monte-carlo" if episodes else "exact",
             episodes=episodes,
-            # What comes after the last generation takes about two of them.
-            time_limit=0.7 * clock.left if clock.limited else None,
-            threads=task.workers.threads,
-            measured=False,
-            progress=lambda item: self._tell_part(
-                item.share, f"learning, generation {item.number}"
-            ),
         )
-        self._take_in(LEARNED, LEARNED_NAME, found.file)
+        least = None if steps.floor is None else steps.floor[0]
+        file = replace(file, learned=replace(file.learned, regret=measured, floor=least))
+    return Advised(
+        policy=item,
+        kind=steps.kinds[place],
+        expected_reward=best_reward - regret.mean,
+        gain=found.difference(0, place),
+        over_split=found.difference(steps.split, place),
+        risk=found.risk(place, 0),
+        regret=regret,
+        episodes=episodes,
+        file=file,
+    )
 
-    # Comparing -----------------------------------------------------------------------------------
 
-    def _place(self, kind: str) -> int | None:
-        found = self.measured.played()
-        return next((place for place in found if self.kinds[place] == kind), None)
-
-    @property
-    def _split(self) -> int:
-        """Where the equal split is: first or second."""
-        return 0 if self.today.name == SPLIT else 1
-
-    def _finalists(self) -> list[int]:
-        """Today's policy, an equal split, what was searched for, and the best of the others."""
-        known = self._best(CLASSIC, BASELINE, YOURS)
-        found = [0, self._split, self._place(FORMULA), self._place(LEARNED), known]
-        return list(dict.fromkeys(place for place in found if place is not None))
-
-    def _best(self, *kinds: str) -> int | None:
-        """The best policy of some kinds, of those that played enough to be compared with today's."""
-        found = self.measured
-        able = (
-            place
-            for place in found.ranking()
-            if self.kinds[place] in kinds
-            and (not found.is_sampled(place) or 2 * found.plays(place) >= found.plays(0))
-        )
-        return next(able, None)
-
-    def _compare(self) -> None:
-        """Those that may be the best play on."""
-        self._go_to("comparison", "comparing on fresh problems")
-        found = self.measured
-        found.clock = self.clock.part(_SHARES["comparison"])
-        problems = _MOST_PROBLEMS if self.free else self._problems(self.task.effort)
-        if found.exact:
-            problems = 4096  # only chances are estimated from them
-        found.race(
-            self._finalists(),
-            problems,
-            lambda share: self._tell_part(share, "comparing on fresh problems"),
-        )
-        for place in sorted(found.failed & set(self.files)):
-            self.skipped.append(
-                (found.policies[place].name, "its index is not a finite number there")
-            )
-
-    def _recommended(self) -> int:
-        """What to use."""
-        simple = self._best(BASELINE, YOURS)
-        known = [simple, self._best(CLASSIC), self._place(FORMULA), self._place(LEARNED)]
-        return recommend(self.measured, [place for place in known if place is not None])
-
-    def _find_floor(self) -> None:
-        """The least possible regret, where it takes seconds."""
-        task = self.task
-        self._go_to("floor", "computing the best possible")
-        part = self.clock.part(_SHARES["floor"])
-        effort = task.bound_effort
-        if has_optimum(task.prior):
-            seconds = solving_seconds(task.prior, task.horizon, task.feedback)
-            wanted = seconds <= _FLOOR_SECONDS
-        else:
-            wanted = has_bound(task.prior) and task.horizon <= _MOST_SOLVED
-            if self.clock.limited:
-                effort = min(effort, part.left / (1.5 * _BOUND_SECONDS))
-            seconds = effort * _BOUND_SECONDS
-            wanted = wanted and effort > 0.02
-        if not wanted or not part.allows(seconds):
-            return
-        found = optimal(
-            task.prior, task.horizon, feedback=task.feedback, effort=effort,
-            threads=task.workers.threads,
-        )  # fmt: skip
-        self.floor = found.regret, found.kind
-
-    # Other problems ------------------------------------------------------------------------------
-
-    def _vary(self) -> None:
-        """The finalists on neighbouring problems, and on priors of resampled histories."""
-        self._go_to("other problems", "if the prior is wrong")
-        near = neighbours(self.task)
-        if self.history is not None:
-            priors = self.history.resampled(_HISTORIES, seed=stream(self.task.seed, 12))
-            near += [
-                (f"history {number}", replace(self.task, prior=item))
-                for number, item in enumerate(priors, 1)
-            ]
-        finalists = list(dict.fromkeys([self._recommended(), *self._finalists()]))
-        for number, (label, other) in enumerate(near):
-            self._tell_part(number / len(near), label)
-            # With little time some are looked at, not all for too short a time.
-            part = self.clock.part(max(0.2, 1.0 / (len(near) - number)))
-            made = self._play_elsewhere(label, other, finalists, number, part)
-            if made is not None:
-                (self.histories if label.startswith("history") else self.scenarios).append(made)
-        if self.clock.limited and len(self.scenarios) + len(self.histories) < len(near):
-            self.notes.append(
-                f"Time allowed {len(self.scenarios) + len(self.histories)} of the {len(near)} looks at other problems."
-            )
-        self._tell(1.0, "done")
-
-    def _play_elsewhere(
-        self, label: str, task: Task, finalists: list[int], number: int, clock: Clock
-    ) -> Scenario | None:
-        """What the finalists bring on other problems; None if they cannot be measured there."""
-        able = [self.measured.policies[place] for place in finalists]
-        able = [self.today] + [item for item in able if item is not self.today]
-        able = [item for item in able if obstacle(item, task) is None]
-        if self.today not in able or self.measured.policies[finalists[0]] not in able:
-            return None
-        found = Measurements(task, stream(task.seed, 10 + number), clock, able)
-        if not found.exact:
-            places = range(len(able))
-            longer = task.horizon / self.task.horizon
-            needed = sum(self.measured.seconds(place, FEWEST) for place in finalists) * longer
-            if not clock.allows(needed / min(task.workers.threads, costs.CORES)):
-                return None
-            problems = self._problems(task.effort)
-            if self.free:
-                problems = 2 * self.measured.plays(finalists[0])
-            found.play(places, FEWEST, surely=True)
-            found.race(places, max(FEWEST, problems // _NEARBY))
-        gains = {item.name: found.difference(0, place) for place, item in enumerate(able)}
-        kept = {name: gain for name, gain in gains.items() if math.isfinite(gain.mean)}
-        if self.measured.policies[finalists[0]].name not in kept:
-            return None
-        return Scenario(label, str(task.prior), task.horizon, kept)
-
-    # The advice ----------------------------------------------------------------------------------
-
-    def advice(self, unit: str, value: float | None, effort: float | None) -> Advice:
-        """What was found."""
-        task, found = self.task, self.measured
-        best_reward = task.horizon * _expected_best(task.prior, stream(task.seed, 11))
-        advised = {place: self._advised(place, best_reward) for place in found.ranking()}
-        chosen = advised[self._recommended()]
-        if self.stopped == FINISHED and self.free:
-            self.stopped = TIME_LIMIT
-        matter = {item.name for item in advised.values()}
-        scenarios, histories = (
-            tuple(item for item in items if chosen.name in item.gains and matter >= set(item.gains))
-            for items in (self.scenarios, self.histories)
-        )
-        return Advice(
-            prior=str(task.prior),
-            arms=task.prior.arms,
-            horizon=task.horizon,
-            feedback=task.feedback,
-            policies=tuple(advised.values()),
-            recommended=chosen,
-            today=advised[0],
-            best_reward=best_reward,
-            floor=None if self.floor is None else self.floor[0],
-            floor_kind=None if self.floor is None else self.floor[1],
-            scenarios=scenarios,
-            histories=histories,
-            unit=unit,
-            value=value,
-            seed=task.seed,
-            effort=task.effort if not self.free else effort,
-            time_limit=task.time_limit,
-            skipped=tuple(self.skipped),
-            notes=(*self.notes, *self._remarks(chosen, advised)),
-            stopped=self.stopped,
-            seconds=0.0,
-        )
-
-    def _advised(self, place: int, best_reward: float) -> Advised:
-        found, item = self.measured, self.measured.policies[place]
-        regret = found.regret(place)
-        file = self.files.get(place)
-        if file is None:
-            file = PolicyFile(policy=item.content())
-        elif file.learned is not None:
-            sampled = found.is_sampled(place)
-            measured = Measured(
-                mean=regret.mean,
-                standard_error=(regret.high - regret.mean) / 1.959963984540054,
-                interval=(regret.low, regret.high),
-                method="monte-carlo" if sampled else "exact",
-                episodes=found.plays(place) if sampled else 0,
-            )
-            least = None if self.floor is None else self.floor[0]
-            file = replace(file, learned=replace(file.learned, regret=measured, floor=least))
-        return Advised(
-            policy=item,
-            kind=self.kinds[place],
-            expected_reward=best_reward - regret.mean,
-            gain=found.difference(0, place),
-            over_split=found.difference(self._split, place),
-            risk=found.risk(place, 0),
-            regret=regret,
-            episodes=found.plays(place) if found.is_sampled(place) else 0,
-            file=file,
-        )
-
-    def _remarks(self, chosen: Advised, advised: Mapping[int, Advised]) -> Iterator[str]:
-        """What else should be known."""
-        for item in advised.values():
-            if item.kind == REFERENCE and item.expected_reward > chosen.expected_reward:
-                more = item.expected_reward - chosen.expected_reward
-                yield (
-                    f"{item.name} brings {more:.3g} more still, but needs a table that is made for the prior "
-                    f"and the number of plays."
-                )
-        if isinstance(self.searched.prior, Table):
-            rest = self.searched.prior.held_out
-            rows = len(self.searched.prior.means)
+def _remarks(steps: Steps, chosen: Advised, advised: Iterable[Advised]) -> Iterator[str]:
+    """What else should be known."""
+    for item in advised:
+        more = item.expected_reward - chosen.expected_reward
+        if item.kind == REFERENCE and more > 0.0:
             yield (
-                f"The problems are the {rows} rows of the table, for the searches and for the comparison: only "
-                f"the luck is fresh. With 20 rows or more, half of them are kept for the comparison."
-                if rest is None
-                else f"Formula and learned policy were found on {rows} rows of the table, and compared on the "
-                f"other {len(rest.means)}."
+                f"{item.name} brings {more:.3g} more still, but needs a table that is made for the prior "
+                f"and the number of plays."
             )
-        if not has_neighbours(self.task.prior):
-            yield (
-                f"Near priors are known for the priors of metabandit only, so for {self.task.prior} the horizon "
-                f"alone was varied."
-            )
+    prior = steps.searched.prior
+    if isinstance(prior, Table) and prior.held_out is not None:
+        yield (
+            f"Formula and learned policy were found on {len(prior.means)} rows of the table, and compared on "
+            f"the other {len(prior.held_out.means)}."
+        )
+    elif isinstance(prior, Table):
+        yield (
+            f"The problems are the {len(prior.means)} rows of the table, for the searches and for the "
+            f"comparison: only the luck is fresh. With 20 rows or more, half are kept for the comparison."
+        )
+    if not has_neighbours(prior):
+        yield (
+            f"Near priors are known for the priors of metabandit only, so for {prior} the horizon alone was "
+            f"varied."
+        )
 
 
-def recommend(found: Measurements, candidates: Sequence[int]) -> int:
-    """What to use of some policies, the simplest first: baseline, classic, formula, learned policy.
-
-    A policy is taken instead of a simpler one if it has less regret by more than noise, and by at least
-    0.1 %; the last instead of the one before only if by 1 %.
-    """
-
-    def beats(first: int, second: int, least: float = _SOMETHING) -> bool:
-        apart = found.difference(second, first)
-        return apart.low > 0.0 and apart.mean > least * found.regret(second).mean
-
-    chosen = candidates[0]
-    for number, place in enumerate(candidates[1:], 1):
-        least = _WORTH_IT if number == 3 and chosen == candidates[2] else _SOMETHING
-        if beats(place, chosen, least):
-            chosen = place
-    return chosen
-
-
-def _expected_best(prior: Prior, seed: int) -> float:
-    """The mean reward of the best arm: exact where that is known, else of many problems."""
+def _expected_best(prior: Prior, means: Array) -> float:
+    """The mean reward of the best arm: exact where that is known, else of problems with these means."""
     if type(prior) is Bernoulli:
         return prior.expected_best()
     if type(prior) is Table:
         return float(prior.means.max(axis=1).mean())
-    problems = draw_problems(prior, seed, 100_000)
-    return float(np.max(prior.regret_means(problems), axis=1).mean())
+    return float(means.max(axis=1).mean())

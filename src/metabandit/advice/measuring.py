@@ -130,11 +130,10 @@ class Measurements:
         surely: whether they play whatever the clock says
         """
         blocks = sorted(
-            (first, place, min(first + size, problems))
+            block
             for place in places
             if place not in self.failed
-            for size in [self._block(place)]
-            for first in range(len(self._regrets[place]), problems, size)
+            for block in self._blocks(place, problems)
         )
         stopped: set[int] = set()
 
@@ -164,11 +163,15 @@ class Measurements:
         self._last[place] = last - first, time.monotonic() - begun
         return place, found[0]
 
-    def _block(self, place: int) -> int:
-        """Episodes that are played at once."""
-        work = self.size * costs.slowness(self.policies[place])
-        rows = int(_BLOCK_WORK / work) // FEWEST
-        return FEWEST * min(max(1, rows), _MOST_AT_ONCE // FEWEST)
+    def _blocks(self, place: int, problems: int) -> Iterator[tuple[int, int, int]]:
+        """What a policy still has to play, in parts that grow: how long one takes tells of the next."""
+        rows = int(_BLOCK_WORK / self.size / costs.slowness(self.policies[place])) // FEWEST
+        most = FEWEST * min(max(1, rows), _MOST_AT_ONCE // FEWEST)
+        first = self.plays(place)
+        while first < problems:
+            last = min(first + min(most, max(FEWEST, first)), problems)
+            yield first, place, last
+            first = last
 
     @property
     def size(self) -> float:
@@ -214,9 +217,8 @@ class Measurements:
                 return  # no time is left
 
     def _clearly_worse(self, place: int, best: int) -> bool:
-        low = self.difference(place, best).low
-        mean = self.difference(place, best).mean
-        return mean > 0.0 and mean - _WORSE / NORMAL_95 * (mean - low) > 0.0
+        mean, low, _ = self.difference(place, best)
+        return mean > _WORSE / NORMAL_95 * (mean - low)
 
     # What was found ----------------------------------------------------------------------------
 
@@ -262,6 +264,11 @@ class Measurements:
         assert base is not None, "the base has played further than any"
         error = math.hypot((base.high - base.low) / (2.0 * NORMAL_95), _error(apart))
         return gain_of(base.mean + float(apart.mean()), error)
+
+    def is_comparable(self, place: int, other: int) -> bool:
+        """Whether a policy has played half as far as another at least, or is clearly worse already."""
+        enough = not self.is_sampled(place) or 2 * self.plays(place) >= self.plays(other)
+        return enough or self._clearly_worse(place, other)
 
     def ranking(self) -> list[int]:
         """The policies that are measured, least regret first."""

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 
 import numpy as np
-import numpy.typing as npt
 
 from ..engine import costs
 from ..engine.task import Task, stream, versions

@@ -114,6 +114,8 @@ class Scenario:
 class Advice:
     """What is worth using for problems of a prior; `advise` makes it.
 
+    means: of arms: nine in ten lie between the first two, and the third is their mean
+    source: the history that the prior was fitted to, if any
     policies: what was measured, best first, all on the same problems that no search has seen
     recommended, today: which of them to use, and which one gains are counted from
     best_reward: what always playing the best arm would bring
@@ -129,6 +131,8 @@ class Advice:
     arms: int
     horizon: int
     feedback: Feedback
+    means: tuple[float, float, float]
+    source: str
     policies: tuple[Advised, ...]
     recommended: Advised
     today: Advised
@@ -210,7 +214,7 @@ class Advice:
 
     def to_dict(self, path: Path | None = None) -> dict[str, Any]:
         """Plain data, for JSON; `path` is the file that it is written to."""
-        from .sentences import summary
+        from .sentences import assumptions, explanation, summary
 
         file = path or self.written
         best = self.recommended
@@ -221,10 +225,13 @@ class Advice:
             "recommended_policy": best.name,
             "today": self.today.name,
             "summary": summary(self),
+            "explanation": explanation(self),
+            "assumed": assumptions(self),
             "prior": self.prior,
             "arms": self.arms,
             "horizon": self.horizon,
             "feedback": self.feedback.to_dict(),
+            "means": dict(zip(("low", "high", "mean"), self.means, strict=True)),
             "unit": self.unit,
             "value": self.value,
             "policies": [item.to_dict() for item in self.policies],

@@ -6,12 +6,17 @@ import math
 
 import numpy as np
 
+from ..feedback import Feedback
+from ..language import VARIABLES, variables
+from ..policies import CATALOGUE, IndexPolicy
 from .measuring import Gain
-from .result import BASELINE, CLASSIC, Advice, Advised
+from .result import BASELINE, CLASSIC, LEARNED, Advice, Advised
 
 
 def amount(value: float, half: float = 0.0) -> str:
     """A number with the digits that its noise leaves: one of the noise, else four of the number."""
+    if not math.isfinite(value):
+        return "not known"
     size = half if 0.0 < half < math.inf else abs(value) / 1000.0
     digits = 2 if size == 0.0 else max(0, -math.floor(math.log10(size)))
     return f"{value:,.{min(digits, 6)}f}"
@@ -33,9 +38,11 @@ def ends(gain: Gain) -> str:
     return f"{amount(gain.low, half)} to {amount(gain.high, half)}"
 
 
-def called(policy: Advised) -> str:
-    """What a sentence calls a policy."""
-    return "an equal split" if policy.name == "split" else policy.name
+def rival(advice: Advice, *, again: bool = False) -> str:
+    """What a sentence calls today's policy, the first time and again."""
+    if advice.today.name == "split":
+        return "an equal split"
+    return "what you do today" if again else f"what you do today ({advice.today.name})"
 
 
 def percent(share: float) -> str:
@@ -56,23 +63,30 @@ def summary(advice: Advice) -> list[str]:
 
 def _answer(advice: Advice) -> str:
     best, today = advice.recommended, advice.today
-    brings = f"it brings {amount(best.expected_reward)} {advice.unit} per test of {advice.horizon:,} plays"
+    per_test = f"{advice.unit} per test of {advice.horizon:,} plays"
     if best is today:
-        return f"Keep {called(today)}: {brings}, and nothing else that was measured brings more by more than noise."
+        return (
+            f"Keep {rival(advice)}: it brings {amount(best.expected_reward)} {per_test}, and nothing else that "
+            f"was measured brings more by more than noise."
+        )
     between = f" (95 %: {ends(best.gain)})" if ends(best.gain) else ""
     money = "" if advice.value is None else f", worth {worth(advice, best.gain.mean)}"
-    text = f"Use {best.name}: {brings}, {signed(best.gain)}{between}{money} against {called(today)}"
+    text = (
+        f"Use {best.name}: it brings {amount(best.expected_reward)} {per_test}, "
+        f"{signed(best.gain)}{between} against {rival(advice)}{money}"
+    )
     if today.name != "split" and best.name != "split":
-        text += f" and {signed(best.over_split)} against an equal split"
+        text += f", and {signed(best.over_split)} against an equal split"
     return f"{text}."
 
 
 def _risk(advice: Advice) -> str:
-    best, today = advice.recommended, advice.today
+    best = advice.recommended
     parts = []
-    if best is not today and best.risk is not None:
+    if best is not advice.today and best.risk is not None:
         parts.append(
-            f"on a single test it brings less than {called(today)} with a chance of {percent(best.risk)}"
+            f"on a single test it brings less than {rival(advice, again=True)} with a chance of "
+            f"{percent(best.risk)}"
         )
     if (below := advice.below_best) is not None:
         parts.append(f"it is at most {percent(below)} below the best possible")
@@ -80,10 +94,23 @@ def _risk(advice: Advice) -> str:
     return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
+def explanation(advice: Advice) -> str:
+    """How the recommended policy chooses."""
+    item = advice.recommended
+    if item.kind == LEARNED:
+        return "It plays the arm with the largest index, a sum of features with learned weights."
+    if isinstance(item.policy, IndexPolicy) and len(item.policy.trees) == 1:
+        read = variables(item.policy.tree)
+        meaning = ", ".join(f"{name} is {VARIABLES[name]}" for name in VARIABLES if name in read)
+        return f"It plays the arm with the largest {item.text}: {meaning}."
+    known = CATALOGUE.get(item.name.partition(":")[0])
+    return "" if known is None else f"It plays {known.description}."
+
+
 def _cautions(advice: Advice) -> list[str]:
     """Whether the gain lasts if the prior is wrong, and if history is noisy."""
-    best, today = advice.recommended, advice.today
-    if best is today:
+    best = advice.recommended
+    if best is advice.today:
         return []
     found = []
     gains = {item.label: item.gains[best.name] for item in advice.scenarios}
@@ -92,11 +119,11 @@ def _cautions(advice: Advice) -> list[str]:
         lost = [label for label, gain in gains.items() if gain.high < 0.0]
         if lost:
             found.append(
-                f"Be sure of the prior: with {label} it brings {signed(worst)} against {called(today)}."
+                f"Be sure of the prior: with {label} it brings {signed(worst)} against {rival(advice, again=True)}."
             )
         else:
             found.append(
-                f"If the prior is wrong it still brings {signed(worst)} or more against {called(today)} in "
+                f"If the prior is wrong it still brings {signed(worst)} or more against {rival(advice, again=True)} in "
                 f"the {len(gains)} cases that were tried."
             )
     if advice.histories:
@@ -112,9 +139,33 @@ def _cautions(advice: Advice) -> list[str]:
     return found
 
 
+def assumptions(advice: Advice) -> list[str]:
+    """What the figures rest on."""
+    low, high, mean = (f"{value:.3g}" for value in advice.means)
+    fitted = f", fitted to {advice.source}" if advice.source else ""
+    known = "at once" if advice.feedback == Feedback() else f"late: {advice.feedback}"
+    most = max(item.episodes for item in advice.policies)
+    how = f"simulated on up to {most:,} tests that no search has seen" if most else "exact"
+    found = [
+        f"A test has {advice.arms} arms. A play of an arm brings {mean} {advice.unit} on average; nine arms in "
+        f"ten bring between {low} and {high} (the prior {advice.prior}{fitted}).",
+        f"A test has {advice.horizon:,} plays, and rewards are known {known}.",
+        f"Gains are counted from {rival(advice)}.",
+        f"Figures are {how}, with the same luck for all policies; ranges are 95 % intervals.",
+    ]
+    if advice.value is not None:
+        found.append(f"Each of the {advice.unit} is worth {advice.value:g}.")
+    if advice.floor_kind != "optimum":
+        least = (
+            "a bound that no policy can exceed" if advice.floor else "always playing the best arm"
+        )
+        found.append(f"The best possible is not known exactly; here it stands for {least}.")
+    return found
+
+
 def ranking_rows(advice: Advice, *, regret: bool = False) -> list[dict[str, str]]:
     """One row per policy, the best first; the best possible is last."""
-    today = called(advice.today)
+    today = advice.today.name
     rows = []
     for item in advice.policies:
         itself = item is advice.today
