@@ -112,6 +112,10 @@ def _show(learned: Learned, out: Path | None, show: str | None) -> None:
             won = 100 * (1 - learned.objective)
             shown = f"{won:.2f} % of problems won against {origin.reference}"
         facts.append((origin.objective, f"{shown} (fresh problems)"))
+    if learned.unbeaten == "start":
+        facts.append(("result", "nothing better was found than what learning began with"))
+    elif learned.unbeaten is not None:
+        facts.append(("result", f"nothing better was found than {learned.unbeaten}"))
     facts.append(("policy", learned.policy.name))
     start = getattr(learned.policy, "start", None)
     if start is not None:

@@ -241,7 +241,8 @@ def _read_run(
     start: Start = None,
     effort: Effort = 1.0,
     time_limit: Annotated[
-        str | None, "End the search after this time, such as 90s, 5m or 1h."
+        str | None,
+        "What the whole command may take, such as 90s, 5m or 1h; compiling, done once, does not count.",
     ] = None,
     resume: Resume = False,
     force: Force = False,

@@ -97,7 +97,12 @@ def _show(found: Found, out: Path | None, plot: Path | None, show: str | None) -
     if found.comparison is not None:
         show_comparison(found.comparison, show=show)
     searched = f"{found.strategy}, {found.classes:,} classes"
-    facts = [
+    facts = (
+        []
+        if found.unbeaten is None
+        else [("result", f"no formula is better than {found.unbeaten}")]
+    )
+    facts += [
         ("policy", found.policy.name),
         ("start", getattr(found.policy, "start", "")),
         ("LaTeX", getattr(found.policy, "latex", "")),

@@ -51,6 +51,7 @@ def evaluate(
     lanes: int = simulated.MOST_LANES,
     reward_seed: int | None = None,
     keep_plays: bool = False,
+    time_limit: float | None = None,
     keep: str | Path | None = None,
     resume: bool = False,
     progress: Progress | None = None,
@@ -95,6 +96,8 @@ def evaluate(
         The seed of the rewards, if the same problems are to be played with other rewards.
     keep_plays : bool
         Whether a simulation keeps how often each arm of each problem was played.
+    time_limit : float, optional
+        Seconds after which a simulation ends with the problems that were played by then.
     keep : path, optional
         An .npz file for what is done so far; with `resume`, an evaluation that was stopped continues
         from it. It stays until it is removed.
@@ -122,12 +125,14 @@ def evaluate(
         prior, horizon, method=method, episodes=episodes, runs=runs, seed=seed, start=start,
         feedback=feedback, checkpoints=checkpoints, threads=threads, executor=executor, lanes=lanes,
         reward_seed=reward_seed, keep_plays=keep_plays, floor_effort=floor_effort,
+        time_limit=time_limit,
     )  # fmt: skip
-    asked = keep_plays or any(item is not None for item in (episodes, runs, reward_seed))
+    given = (episodes, runs, reward_seed, time_limit)
+    asked = keep_plays or any(item is not None for item in given)
     if task.method == EXACT and asked:
         raise InputError(
-            "episodes, runs, reward_seed and keep_plays are for the method monte-carlo; exact "
-            "evaluation has none, so leave them out"
+            "episodes, runs, reward_seed, keep_plays and time_limit are for the method monte-carlo; "
+            "exact evaluation has none, so leave them out"
         )
     if keep is not None:
         check_new(keep, (".npz",), "the file for what is done", force=resume)
@@ -159,9 +164,10 @@ def evaluate(
             simulated.announce_compilation(
                 announce, prior, task.horizon, [plan.counts for plan in plans]
             )
-        evaluations, covariance = engine.evaluate_by_simulation(
-            plans, task.sampling, task.problems, announce=announce, **how
+        evaluations, covariance, problems = engine.evaluate_by_simulation(
+            plans, task.sampling, task.problems, limit=task.time_limit, announce=announce, **how
         )
+        task = replace(task, episodes=problems * task.runs)
     lowest = floor_of_comparison(
         prior, task.horizon, floor,
         feedback=task.feedback, effort=task.bound_effort, threads=task.workers.threads,

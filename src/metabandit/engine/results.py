@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -177,6 +177,15 @@ class Comparison(Sequence[Evaluation]):
         if which not in texts:
             raise InputError(f"no policy {which!r} was evaluated here, only {', '.join(texts)}")
         return texts.index(which)
+
+    def reordered(self, order: Sequence[int]) -> Comparison:
+        """The same with the evaluations in another order."""
+        places = list(order)
+        return replace(
+            self,
+            evaluations=tuple(self.evaluations[place] for place in places),
+            covariance=self.covariance[np.ix_(places, places)],
+        )
 
     def difference(self, first: int | str, second: int | str) -> Difference:
         """Regret of `first` minus regret of `second`, problem by problem."""

@@ -144,6 +144,8 @@ class Found:
         How, and among how many classes, it was found.
     stopped : str
         Why the search ended: finished, time limit, interrupted.
+    unbeaten : str or None
+        The classic that is the result because no formula is better; None if one is.
     seconds : float
         How long it took.
 
@@ -164,6 +166,7 @@ class Found:
     strategy: str
     classes: int
     stopped: str
+    unbeaten: str | None
     seconds: float
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
@@ -199,6 +202,7 @@ class Found:
             "strategy": self.strategy,
             "classes": self.classes,
             "stopped": self.stopped,
+            "unbeaten": self.unbeaten,
             "seconds": round(self.seconds, 3),
             "comparison": None if self.comparison is None else self.comparison.to_dict(),
         }

@@ -36,6 +36,11 @@ _MOST_EPISODES = 4_000_000
 # More problems are drawn once the noise is this share of the differences among the better half.
 _NOISE_SHARE = 0.7
 _GROWTH = 1.1
+# Problems on which speed is measured, at most; as many as this work allows, and a few at least.
+_TRIED, _TRIED_WORK, _FEWEST = 512, 5e7, 16
+# Generations that no search comes to: fresh problems.
+CHOOSING = 2**31
+_NO_GENERATION = 2**31 + 1
 # Noise is estimated from the objective on this many parts of the problems.
 _PARTS = 8
 
@@ -98,12 +103,25 @@ class Judge:
         """Whether values change with the problems that are drawn."""
         return self.method != EXACTLY and not self.fixed
 
+    def can_judge(self, candidate: Policy) -> bool:
+        """Whether this way of judging is for the candidate, too."""
+        prior, horizon, feedback = self.task.prior, self.task.horizon, self.task.feedback
+        plan = candidate.plan(prior, horizon)
+        return self.method == SIMULATED or exact.obstacle(prior, [plan], horizon, feedback) is None
+
     def judge(self, candidates: Sequence[Policy | None], generation: int) -> tuple[Array, float]:
         """The values of candidates, infinite where one cannot be played, and their noise.
 
         None stands for a candidate that does not exist. The noise is the standard error of the
         difference between two candidates, 0 if values are exact.
         """
+        values, parts = self.judge_parts(candidates, generation)
+        return values, 0.0 if parts is None else _noise(values, parts)
+
+    def judge_parts(
+        self, candidates: Sequence[Policy | None], generation: int
+    ) -> tuple[Array, Array | None]:
+        """The same with the values on each part of the problems, [part, policy]; None if they are exact."""
         plans: list[Plan] = []
         places = []
         for place, candidate in enumerate(candidates):
@@ -116,18 +134,33 @@ class Judge:
                 places.append(place)
         values = np.full(len(candidates), np.inf)
         if not plans:
-            return values, 0.0
+            return values, None
         if self.method == EXACTLY:
             regret = self.engine.exact_regret(plans, simple=self.objective.simple)
             values[places] = regret.mean(axis=1)
             if self.objective.power is not None:
                 values[places] += self._penalties(plans, self.objective.power)
-            return values, 0.0
+            return values, None
         seed = self._seed(0 if self.fixed else generation)
         simulated_mean = self.method == SIMULATED and self.objective.mean
-        known, parts = (self._means if simulated_mean else self._by_problem)(plans, seed)
-        values[places] = known
-        return values, _noise(known, parts) if self.noisy else 0.0
+        values[places], known = (self._means if simulated_mean else self._by_problem)(plans, seed)
+        if not self.noisy:
+            return values, None
+        parts = np.full((len(known), len(candidates)), np.inf)
+        parts[:, places] = known
+        return values, parts
+
+    def pace(self, example: Policy) -> float:
+        """The seconds that a candidate like this one takes per problem, or in all if there are none."""
+        workers, limit = self.task.workers, self.task.time_limit
+        problems, each = self.problems, self.task.horizon * self.task.prior.arms * self.runs
+        self.problems = min(problems, max(_FEWEST, min(_TRIED, int(_TRIED_WORK / each))))
+        copies = workers.slots
+        begun = limit.passed
+        self.judge([example] * copies, _NO_GENERATION)
+        seconds = (limit.passed - begun) / copies
+        tried, self.problems = max(self.problems, 1), problems
+        return seconds / tried
 
     def _penalties(self, plans: Sequence[Plan], wanted: WantedPower) -> Array:
         """What policies lose whose power is too little."""
@@ -198,6 +231,14 @@ class Judge:
         most = _MOST_EPISODES // self.runs if self.method == SIMULATED else _MOST_PROBLEMS
         if noise > _NOISE_SHARE * signal:
             self.problems = min(int(self.problems * _GROWTH), max(most, self.problems))
+
+
+def difference_errors(parts: Array) -> Array:
+    """The standard errors of each policy's difference from the first; parts: [part, policy]."""
+    with np.errstate(invalid="ignore"):
+        apart = parts - parts[:, :1]
+        errors = apart.std(axis=0, ddof=1) / np.sqrt(len(parts))
+    return np.where(np.isfinite(errors), errors, 0.0)
 
 
 def _noise(values: Array, parts: Array) -> float:

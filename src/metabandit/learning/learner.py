@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..data import write_data
 from ..engine import Comparison, Evaluation, exact, simulated
 from ..engine.costs import check_simulation
@@ -16,7 +18,7 @@ from ..engine.floor import floor_of_search
 from ..engine.task import read_task, silent, versions
 from ..errors import InputError, nearest
 from ..feedback import Feedback
-from ..policies import Policy, Start
+from ..policies import Policy, Start, policy
 from ..policies.file import (
     Origin,
     PolicyFile,
@@ -28,13 +30,14 @@ from ..policies.file import (
 )
 from ..policies.power import feature, powers, weight_names
 from ..priors import Prior, Table
+from ..priors.families import Array
 from ..settings import check_keys, check_whole, read_number, read_settings
 from ..trials.testing import read_test
 from .judges import SIMULATED, judging_method
-from .measure import Measurement, asked, measure
+from .measure import asked, measure
 from .optimizers.base import read_optimizer
 from .search import Generation, Search
-from .spaces import make_space
+from .spaces import Space, make_space
 from .trace import Trace, trace_path
 
 PROTOCOLS = ("default", "paper")
@@ -59,6 +62,8 @@ class Learned:
     objective: the value of the objective on problems that learning never saw; less is better
     floor: the regret of the Bayes-optimal policy, where it is known
     stopped: why the search ended: generations, optimum reached, time limit, interrupted
+    unbeaten: the classic, or "start" for the point that learning began with, that is the result because
+        nothing better was found; None if learning found something better
     trace: one record per generation
     seconds: how long it all took, with floor and measurement
     """
@@ -71,6 +76,7 @@ class Learned:
     objective: float | None
     floor: float | None
     stopped: str
+    unbeaten: str | None
     trace: list[dict[str, Any]] = field(repr=False)
     seconds: float = 0.0
 
@@ -87,6 +93,7 @@ class Learned:
         return {
             **write_data(self.file),
             "objective": self.objective,
+            "unbeaten": self.unbeaten,
             "seconds": round(self.seconds, 3),
             "search_seconds": round(sum(record["seconds"] for record in self.trace), 3),
             "comparison": None if self.comparison is None else self.comparison.to_dict(),
@@ -194,7 +201,8 @@ def learn(
         How many a candidate of the first generation plays where candidates are simulated, 20,000 by
         default; fewer leave a small effort more generations.
     time_limit : float, optional
-        Seconds after which the search ends with the best so far.
+        Seconds that all of it may take: floor, search, choice and measurement, but not compiling. The
+        result is the best that is known by then, which may be a classic (see `Learned.unbeaten`).
     threads : int, optional
         All cores by default.
     executor : concurrent.futures.Executor, optional
@@ -257,7 +265,7 @@ def learn(
     if measured:
         floor = floor_of_search(
             prior, task.horizon, task.workers, announce,
-            feedback=task.feedback, effort=task.bound_effort,
+            feedback=task.feedback, effort=task.bound_effort, limit=task.time_limit,
         )  # fmt: skip
         task = replace(task, floor=floor)
     settings = {
@@ -298,6 +306,9 @@ def _run(
     measured: bool,
 ) -> str:
     """Search, generation by generation; says why it ended."""
+    if (why := search.plan_time()) is not None:
+        announce(why)
+        return "time limit"
     last = search.stages[-1].judge
     if last.method == SIMULATED:
         check_simulation(
@@ -316,7 +327,7 @@ def _run(
             if progress is not None:
                 progress(generation)
     except KeyboardInterrupt:
-        if not search.generation or not measured:
+        if not search.judged or not measured:
             raise
         announce("stopped: measuring the best so far (Ctrl-C again to write it without figures)")
         return "interrupted"
@@ -349,24 +360,40 @@ def _write_protocol(training: tuple[int, int] | None) -> str:
     return f"paper:problems={training[0]},runs={training[1]}"
 
 
+def _as_kept(space: Space, coordinates: Array) -> Policy:
+    """The policy as its file has it."""
+    return space.describe(coordinates).policy(space.label(coordinates))
+
+
 def _finish(
     search: Search, stopped: str, announce: Callable[[str], None], *, measured: bool
 ) -> Learned:
     """Pick the result and measure it on fresh problems."""
-    task = search.task
-    space, coordinates = search.result()
-    found: Measurement | None = None
+    task, space = search.task, search.stages[-1].space
+    coordinates, found = search.result(), None
     try:
-        space, coordinates = search.pick()
+        coordinates = search.pick()
         # The policy as its file has it, so that what is measured is what is kept.
-        chosen = space.describe(coordinates).policy(space.label(coordinates))
-        beside = [] if space.entry is None else [space.entry.name]
+        chosen = _as_kept(space, coordinates)
+        # What learning began with is a candidate to the end, as the classics are.
+        beside = [_as_kept(space, space.center)]
+        if space.entry is not None:
+            beside.append(policy(space.entry.name))
         if measured:
             found = measure(task, chosen, announce, beside=beside)
     except KeyboardInterrupt:
+        if not search.judged:
+            raise
         stopped = "interrupted"
-    content = space.describe(coordinates)
-    values = space.parameters(coordinates)
+    content, values = space.describe(coordinates), space.parameters(coordinates)
+    best = content.policy(space.label(coordinates))
+    unbeaten = "start" if np.array_equal(coordinates, space.normalise(space.center)) else None
+    if found is not None and found.unbeaten:
+        best, content = found.policy, found.policy.content()
+        if best is beside[0]:
+            unbeaten, values = "start", space.parameters(space.center)
+        else:
+            unbeaten, values = best.name, dict(getattr(content, "parameters", {}))
     # A person who stops a run twice does not want to wait for the floor.
     known = task.floor
     least = None if known is None else known.now() if found is None else known.wait()
@@ -382,13 +409,14 @@ def _finish(
         floor=floor,
     )
     return Learned(
-        policy=content.policy(space.label(coordinates)),
-        parameters={name: values[name] for name in space.free},
+        policy=best,
+        parameters={name: values[name] for name in values if name in space.free or unbeaten},
         file=PolicyFile(policy=content, learned=origin),
         comparison=None if found is None else found.comparison,
         evaluation=None if found is None else found.evaluation,
         objective=None if found is None else found.objective,
         floor=floor,
         stopped=stopped,
+        unbeaten=unbeaten,
         trace=search.trace.records,
     )
