@@ -170,7 +170,10 @@ def _make(steps: Steps, **told: Any) -> Advice:
     }
     chosen = advised[best]
     few = [
-        (found.policies[place].name, f"{found.plays(place)} episodes, all that time allowed, are too few")
+        (
+            found.policies[place].name,
+            f"{found.plays(place)} episodes, all that time allowed, are too few",
+        )
         for place in unsure
     ]
     stopped = TIME_LIMIT if steps.stopped == FINISHED and steps.free else steps.stopped
@@ -195,7 +198,7 @@ def _make(steps: Steps, **told: Any) -> Advice:
         scenarios=scenarios,
         histories=histories,
         seed=task.seed,
-        time_limit=task.time_limit,
+        time_limit=task.time_limit.seconds if task.time_limit.given else None,
         skipped=(*steps.skipped, *few),
         notes=(*steps.notes, *_remarks(steps, chosen, advised.values())),
         stopped=stopped,

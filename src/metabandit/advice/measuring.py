@@ -18,6 +18,7 @@ import numpy as np
 
 from ..engine import costs, exact, states
 from ..engine.engine import Engine
+from ..engine.limits import TimeLimit
 from ..engine.results import NORMAL_95
 from ..engine.simulated import feedback_obstacle
 from ..engine.task import Task
@@ -26,7 +27,6 @@ from ..errors import InputError
 from ..policies import Plan, Policy
 from ..priors.families import Array
 from ..workers import Workers
-from .clock import Clock
 
 # The fewest problems that say anything, which is also how many episodes are played in step.
 FEWEST = 64
@@ -83,7 +83,7 @@ class Measurements:
     """
 
     def __init__(
-        self, task: Task, seed: int, clock: Clock, policies: Iterable[Policy] = ()
+        self, task: Task, seed: int, clock: TimeLimit, policies: Iterable[Policy] = ()
     ) -> None:
         self.task = task
         self.seed = seed

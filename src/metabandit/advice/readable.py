@@ -14,6 +14,7 @@ from itertools import product
 import numpy as np
 
 from ..engine import costs
+from ..engine.limits import TimeLimit
 from ..engine.task import Task, stream, versions
 from ..errors import InputError
 from ..language import length
@@ -24,7 +25,6 @@ from ..policies.file import Expression, Origin, PolicyFile, rewards_of
 from ..priors import Prior
 from ..priors.families import Array
 from ..settings import write_number
-from .clock import Clock
 from .measuring import FEWEST, episode_size
 
 _BONUS = (0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0)
@@ -113,7 +113,7 @@ def is_quick(task: Task, effort: float) -> bool:
 
 
 def find_readable(
-    task: Task, effort: float, clock: Clock, tell: Callable[[float, str], None]
+    task: Task, effort: float, clock: TimeLimit, tell: Callable[[float, str], None]
 ) -> PolicyFile | None:
     """The best formula for a task; it begins as task.start says. None if time allows no look at any."""
     prior = task.prior
@@ -156,7 +156,7 @@ def _race(
     policies: Sequence[IndexPolicy],
     method: str,
     rounds: Sequence[tuple[int, int]],
-    clock: Clock,
+    clock: TimeLimit,
     tell: Callable[[float, str], None],
 ) -> tuple[list[int], Array, int]:
     """The formulas that are left in the end, best first; the mean regret of all; how many were tried."""

@@ -17,6 +17,7 @@ from ..bayes.bounds import has_bound
 from ..bayes.optimum import has_optimum, optimal
 from ..engine import costs, exact, simulated
 from ..engine.floor import solving_seconds
+from ..engine.limits import TimeLimit
 from ..engine.task import Task, stream
 from ..errors import InputError
 from ..feedback import Feedback
@@ -27,7 +28,6 @@ from ..policies import CATALOGUE, IndexPolicy, Policy, policy
 from ..policies.file import Expression, PolicyFile
 from ..priors import Table
 from ..priors.fitting import Fitted
-from .clock import Clock
 from .measuring import FEWEST, Measurements, episode_size, obstacle
 from .neighbours import neighbours
 from .readable import find_readable, is_quick, search_work
@@ -103,7 +103,7 @@ class Steps:
             task = replace(task, prior=part.held_out or part)
         self.task, self.today, self.history, self.free = task, today, history, free
         self.announce = announce
-        self.clock, self.began = Clock(), time.monotonic()
+        self.clock, self.began = TimeLimit(), time.monotonic()
         self.kinds: list[str] = []
         self.files: dict[int, PolicyFile] = {}
         self.skipped: list[tuple[str, str]] = []
@@ -148,8 +148,7 @@ class Steps:
 
     def _warm_up(self) -> None:
         """Load what is compiled, or compile it, which no time limit is for."""
-        task, began = self.task, time.monotonic()
-        ready = simulated.is_compiled()
+        task, ready = self.task, simulated.is_compiled()
         if self.measured.exact:
             exact.announce_compilation(task.prior.arms, self.announce, task.feedback)
         simulated.announce_compilation(
@@ -160,9 +159,10 @@ class Steps:
         )
         judge.problems = 2
         judge.judge([policy("r", start=task.start)], 0)
-        if (limit := task.time_limit) is not None:
-            spent = time.monotonic() - began if ready else 0.0
-            self.clock.end = time.monotonic() + (1.0 - _RESERVE) * limit - spent
+        limit = task.time_limit
+        # To load what is compiled is part of the command.
+        spent = time.monotonic() - self.began if ready else limit.passed
+        self.clock = TimeLimit((1.0 - _RESERVE) * limit.seconds - spent)
 
     # First look ----------------------------------------------------------------------------------
 
@@ -240,7 +240,7 @@ class Steps:
         """Other starts of the best classics, a readable formula, and a learned policy."""
         effort = self.task.effort
         self.seconds = self._estimates(effort)
-        if not self.clock.limited:
+        if not self.clock.given:
             seconds = time.monotonic() - self.began + sum(self.seconds.values())
             self.announce(f"this takes about {duration(float(f'{seconds:.2g}'))} in all ...")
         self._start_like_the_prior()
@@ -256,7 +256,7 @@ class Steps:
         self._go_to("learning", "learning")
         self._learn(self.clock.part(_SHARES["learning"]))
 
-    def _affordable(self, which: str, clock: Clock) -> float:
+    def _affordable(self, which: str, clock: TimeLimit) -> float:
         """The effort of a part: as asked for, or what the time allows."""
         if not self.free:
             return self.task.effort
@@ -334,7 +334,7 @@ class Steps:
     def _learns_exactly(self) -> bool:
         return judging_method(policy("r", start=self.task.start), self.searched) == EXACTLY
 
-    def _learn(self, clock: Clock) -> None:
+    def _learn(self, clock: TimeLimit) -> None:
         """Power-1, learned with a small part of what `learn` spends."""
         task, share = self.searched, self._affordable("learning", clock)
         effort, episodes = _EFFORT * share, FEWEST
@@ -362,15 +362,18 @@ class Steps:
             seed=stream(task.seed, 8),
             effort=effort,
             episodes=episodes,
-            # What comes after the last generation takes about two of them.
-            time_limit=0.7 * clock.left if clock.limited else None,
+            # A quarter of its time is for a comparison that is made here.
+            time_limit=1.25 * clock.left if clock.given else None,
             threads=task.workers.threads,
             measured=False,
             progress=lambda item: self._tell_part(
                 item.share, f"learning, generation {item.number}"
             ),
         )
-        self._take_in(LEARNED, LEARNED_NAME, found.file)
+        if found.unbeaten is None:
+            self._take_in(LEARNED, LEARNED_NAME, found.file)
+        else:
+            self.notes.append("Learning found nothing better than what it began with.")
 
     # Comparing -----------------------------------------------------------------------------------
 
@@ -439,7 +442,7 @@ class Steps:
             wanted = seconds <= _FLOOR_SECONDS
         else:
             wanted = has_bound(task.prior) and task.horizon <= _MOST_SOLVED
-            if self.clock.limited:
+            if self.clock.given:
                 effort = min(effort, part.left / (1.5 * _BOUND_SECONDS))
             seconds = effort * _BOUND_SECONDS
             wanted = wanted and effort > 0.02
@@ -471,14 +474,14 @@ class Steps:
             made = self._play_elsewhere(label, other, finalists, number, part)
             if made is not None:
                 (self.histories if label.startswith("history") else self.scenarios).append(made)
-        if self.clock.limited and len(self.scenarios) + len(self.histories) < len(near):
+        if self.clock.given and len(self.scenarios) + len(self.histories) < len(near):
             self.notes.append(
                 f"Time allowed {len(self.scenarios) + len(self.histories)} of the {len(near)} looks at other problems."
             )
         self._tell(1.0, "done")
 
     def _play_elsewhere(
-        self, label: str, task: Task, finalists: list[int], number: int, clock: Clock
+        self, label: str, task: Task, finalists: list[int], number: int, clock: TimeLimit
     ) -> Scenario | None:
         """What the finalists bring on other problems; None if they cannot be measured there."""
         able = [self.measured.policies[place] for place in finalists]
