@@ -17,15 +17,15 @@ from ..errors import InputError
 from ..feedback import Feedback
 from ..files import check_new, reserving
 from ..memory import check_time
-from ..policies import Policy, Start, policy
+from ..policies import Policy, policy
 from ..policies.file import Measured, PolicyFile
-from ..policies.start import default_start
 from ..priors import Bernoulli, Prior, Table
 from ..priors.families import Array
 from ..priors.fitting import Fitted
 from ..settings import read_number
 from .measuring import episode_size, obstacle
 from .neighbours import has_neighbours
+from .readable import start_for
 from .result import FINISHED, REFERENCE, TIME_LIMIT, Advice, Advised
 from .steps import SPLIT, Steps, Tell
 
@@ -129,7 +129,7 @@ def advise(
         f"advice for {task.horizon:,} plays of {known.arms:,} arms",
         "choose a shorter horizon",
     )
-    task = replace(task, start=Start.read(default_start(known)).resolve(known))
+    task = replace(task, start=start_for(known, task.seed))
     policy("r", start=task.start).check(known, task.horizon)
     base = policy(SPLIT if today is None else today)
     if why := obstacle(base, task):

@@ -20,8 +20,9 @@ from ..errors import InputError
 from ..language import length
 from ..learning.judges import EXACTLY, SIMULATED, Judge, judging_method
 from ..learning.measure import asked
-from ..policies import IndexPolicy
+from ..policies import IndexPolicy, Start
 from ..policies.file import Expression, Origin, PolicyFile, rewards_of
+from ..policies.start import PRIOR_COUNTS
 from ..priors import Prior
 from ..priors.families import Array
 from ..settings import write_number
@@ -40,6 +41,10 @@ _MOST_PROBLEMS = 4096
 _AT_ONCE = 8
 # A step between the formulas that are tried one after the other: far apart, and all in the end.
 _STRIDE = 89
+# Quantiles that stand for the rewards of an arm.
+_QUANTILES = 512
+# Means of all arms vary this much more than those of one problem: arms of a problem are alike.
+_ALIKE = 1.3
 # Of formulas this much worse than the best at most, the shortest is taken.
 _SAME = 1.003
 
@@ -75,17 +80,45 @@ def shapes(scale: float, *, unit: bool) -> Iterator[str]:
             yield f"sqrt(r) + {a}/(n + {b})"
 
 
+def _sample(prior: Prior, seed: int) -> tuple[Array, Array]:
+    """Means of arms [problem, arm], and rewards of some of them [arm, reward]."""
+    rng = np.random.default_rng(stream(seed, 5))
+    parameters = prior.draw(rng, 1024)
+    uniform = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
+    some = [
+        prior.family.rewards(uniform, row) for problem in parameters[:64] for row in problem[:8]
+    ]
+    return np.asarray(prior.family.mean(parameters)), np.array(some)
+
+
 def reward_scale(prior: Prior, seed: int) -> float:
     """About how far apart rewards lie, as a round number: 1 where they lie in [0, 1]."""
     if prior.family.in_unit_interval:
         return 1.0
-    rng = np.random.default_rng(stream(seed, 5))
-    parameters = prior.draw(rng, 256)
-    uniform = rng.random(16)
-    drawn = [prior.family.rewards(uniform, row) for problem in parameters for row in problem[:8]]
-    spread = 2.0 * float(np.std(drawn))
+    spread = 2.0 * float(np.std(_sample(prior, seed)[1]))
     power = 10.0 ** np.floor(np.log10(spread)) if spread > 0.0 else 1.0
     return float(power * min((1.0, 2.0, 5.0, 10.0), key=lambda step: abs(step - spread / power)))
+
+
+def start_for(prior: Prior, seed: int) -> Start:
+    """How what is searched for begins: with pseudo-observations that say the same as the prior.
+
+    Where the prior has none of its own, they are as many plays as make the best linear estimate of an
+    arm's mean, the variance of rewards over that of means, and have the mean and variance of rewards.
+    Where that is less than one play, or arms of a problem are alike, each arm is played once.
+    """
+    if prior.counts() is not None:
+        return Start(PRIOR_COUNTS).resolve(prior)
+    means, rewards = _sample(prior, seed)
+    noise, center = float(rewards.var(axis=1, ddof=1).mean()), float(means.mean())
+    within = float(means.var(axis=1, ddof=1).mean())
+    # Of arms with a common level the mean of all problems says little.
+    if within <= 0.0 or noise < within or float(means.var()) > _ALIKE * within:
+        return Start()
+    plays = noise / within
+    squares = None if prior.family.binary else plays * (noise + center**2)
+    rounded = [x if x is None else float(f"{x:.3g}") for x in (plays, plays * center, squares)]
+    return Start(PRIOR_COUNTS, *rounded).complete(binary=prior.family.binary)
 
 
 def search_work(task: Task, effort: float) -> tuple[list[tuple[int, int]], float]:

@@ -305,7 +305,7 @@ class Steps:
 
     def _start_like_the_prior(self) -> None:
         """The best classics that are indices, begun with the prior's pseudo-observations."""
-        if self.task.start.each_once:
+        if self.task.prior.counts() is None:
             return
         found = self.measured
         able = [
