@@ -165,6 +165,23 @@ def test_exact_where_that_is_quick(exact_advice):
     assert "gittins" in measured
 
 
+def test_an_advice_shows_itself(exact_advice):
+    assert len(repr(exact_advice)) < 200
+    assert repr(exact_advice).startswith("<Advice Use ")
+    assert "<table>" in exact_advice._repr_html_()
+    assert exact_advice.table().splitlines()[0].startswith("policy")
+    frame = exact_advice.to_frame()
+    assert list(frame.policy) == [item.name for item in exact_advice.policies]
+    assert frame.gain.max() == exact_advice.policies[0].gain.mean
+    axes = exact_advice.plot()
+    assert len(axes.get_yticklabels()) == len(exact_advice.policies)
+
+
+def test_a_prior_as_text():
+    found = mb.advise("bernoulli:low=0.1,high=0.5", 10, arms=2, **SMALL)
+    assert found.arms == 2
+
+
 # What is recommended --------------------------------------------------------------------------------
 
 
@@ -271,6 +288,7 @@ def test_the_advice_is_a_file_that_commands_take(advice, tmp_path):
         mb.load(tmp_path / "bad.json")
 
 
+@pytest.mark.slow
 def test_a_table_is_split_and_said_so():
     rows = np.random.default_rng(2).uniform(size=(40, 3))
     many = mb.advise(mb.Table(rows), 20, **SMALL)
@@ -292,6 +310,7 @@ def test_a_time_limit_has_an_answer_and_ends(monkeypatch):
     assert any(text.startswith("first look") for text in said)
 
 
+@pytest.mark.slow
 def test_an_effort_with_a_time_limit_ends_before_it():
     long = mb.advise(mb.Bernoulli(arms=3), 20, time_limit=1000.0, **SMALL)
     short = mb.advise(mb.Bernoulli(arms=3), 20, **SMALL)
@@ -482,6 +501,7 @@ def test_the_command_line(tmp_path, exact_advice):
     assert "more per test: use" in (tmp_path / "page.html").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_a_history_on_the_command_line(tmp_path):
     rows = zip(*PAST.values(), strict=True)
     lines = [",".join(PAST), *(",".join(map(str, row)) for row in rows)]
@@ -504,7 +524,8 @@ def test_a_history_on_the_command_line(tmp_path):
     [
         (["--prior", "bernouli"], ["'bernouli'", "did you mean bernoulli"]),
         (["--out", "there.json"], ["there.json exists", "--force"]),
-        (["--show", "money"], ["--show regret", "'money'"]),
+        (["--show", "money"], ["--show takes regret", "'money'"]),
+        (["--show", "successes", "--prior", "gaussian"], ["bernoulli", "gaussian"]),
         (["--history", "none.csv"], ["none.csv does not exist"]),
         (["--history", "none.csv", "--prior", "bernoulli"], ["give one of them"]),
         (["--per-arm"], ["give --history"]),
@@ -533,6 +554,7 @@ BAD = [
     ({"seed": -1}, "seed must be at least 0, not -1"),
     ({"threads": 0}, "threads must be at least 1, not 0"),
     ({"prior": 3}, "must be a Prior"),
+    ({"prior": "bernouli"}, "did you mean bernoulli"),
     ({"unit": " "}, "unit is a word"),
     ({"value": -1}, "value of a reward must be greater than 0, not -1"),
     ({"today": 7}, "a policy is a text"),

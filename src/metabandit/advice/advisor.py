@@ -19,15 +19,16 @@ from ..files import check_new, reserving
 from ..memory import check_time
 from ..policies import Policy, policy
 from ..policies.file import Measured, PolicyFile
-from ..priors import Bernoulli, Prior, Table
+from ..priors import Bernoulli, Prior, Table, read_prior
 from ..priors.families import Array
 from ..priors.fitting import Fitted
+from ..progress import Told, shares, with_progress
 from ..settings import read_number
 from .measuring import episode_size, obstacle
 from .neighbours import has_neighbours
 from .readable import start_for
 from .result import FINISHED, REFERENCE, TIME_LIMIT, Advice, Advised
-from .steps import SPLIT, Steps, Tell
+from .steps import SPLIT, Steps
 
 # Plays times arms of a test for which an advice takes about a day: more than a month is refused.
 _DAY = 1e9
@@ -39,11 +40,13 @@ def _quiet(share: float, doing: str) -> None:
     """Show no progress."""
 
 
+@with_progress("advising", shares)
 @reserving
 def advise(
-    prior: Prior | Fitted,
+    prior: str | Prior | Fitted,
     horizon: int,
     *,
+    arms: int | None = None,
     feedback: Feedback | Mapping[str, Any] | None = None,
     today: str | Policy | None = None,
     unit: str = "rewards",
@@ -55,18 +58,20 @@ def advise(
     threads: int | None = None,
     out: str | Path | None = None,
     force: bool = False,
-    progress: Tell | None = None,
+    progress: Told = None,
     announce: Callable[[str], None] | None = None,
 ) -> Advice:
     """What is worth using on problems of a prior, and what it brings.
 
     Parameters
     ----------
-    prior : Prior or Fitted
-        What problems are like. With what `fit_prior` gives, the answer is repeated on priors that are fitted
+    prior : Prior, str or Fitted
+        What problems are like: a prior, or its text as the command line takes it. With what `fit_prior` gives, the answer is repeated on priors that are fitted
         to resampled histories.
     horizon : int
         Plays per test.
+    arms : int, optional
+        The number of arms, if the prior is a text that does not say it.
     feedback : Feedback, optional
         When rewards become known; immediately by default.
     today : str or Policy, optional
@@ -92,8 +97,11 @@ def advise(
         report` makes a page of it.
     force : bool
         Overwrite what is there.
-    progress, announce : callable, optional
-        Called with the share that is done and what is going on, and with messages.
+    progress : callable or bool, optional
+        Called with the share that is done and what is going on. By default a bar shows in terminals and
+        notebooks if it takes more than two seconds; False for none.
+    announce : callable, optional
+        Called with messages.
 
     Returns
     -------
@@ -112,7 +120,7 @@ def advise(
     """
     began = time.monotonic()
     history = prior if isinstance(prior, Fitted) else None
-    known: Any = prior.prior if isinstance(prior, Fitted) else prior
+    known = read_prior(prior.prior if isinstance(prior, Fitted) else prior, arms=arms)
     task = read_task(
         known, horizon, feedback=feedback, seed=seed, effort=effort, time_limit=time_limit,
         floor_effort=floor_effort, threads=threads,

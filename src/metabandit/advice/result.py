@@ -15,7 +15,7 @@ from ..feedback import Feedback
 from ..files import check_new, written
 from ..policies import IndexPolicy, Policy
 from ..policies.file import ADVICE_FORMAT, PolicyFile
-from ..tables import text_table
+from ..showing import Shown
 from .measuring import Gain
 
 # Kinds of policies: of the catalogue as they are, what people do without learning, what was searched for,
@@ -110,8 +110,8 @@ class Scenario:
         }
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Advice:
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Advice(Shown):
     """What is worth using for problems of a prior; `advise` makes it.
 
     means: of arms: nine in ten lie between the first two, and the third is their mean
@@ -152,6 +152,8 @@ class Advice:
     seconds: float
     written: Path | None = None
 
+    _align = "llr"
+
     @property
     def best_possible(self) -> float:
         """A reward that no policy can exceed on average."""
@@ -188,10 +190,32 @@ class Advice:
 
         return scenario_rows(self)
 
-    def table(self) -> str:
-        """The ranking as text."""
-        rows = self.rows()
-        return text_table(list(rows[0]), [list(row.values()) for row in rows], align="llr")
+    def headline(self) -> str:
+        """The answer."""
+        return self.summary()
+
+    def records(self) -> list[dict[str, Any]]:
+        """What was measured of each policy, best first."""
+        return [
+            {key: value for key, value in item.to_dict().items() if not isinstance(value, list)}
+            | {"gain_low": item.gain.low, "gain_high": item.gain.high}
+            for item in self.policies
+        ]
+
+    def remarks(self) -> list[str]:
+        return list(self.notes)
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw what each policy brings more than today's; returns matplotlib's axes."""
+        from ..drawing import gains, plot_axes
+
+        rows = [
+            (item.name, item.gain.mean, (item.gain.low, item.gain.high), item is self.recommended)
+            for item in self.policies
+        ]
+        axes = plot_axes(axes, 6.2, 1.1 + 0.36 * len(rows))
+        gains(rows, x=f"{self.unit} more per test than {self.today.name}", axes=axes)
+        return axes
 
     def next_steps(self, path: Path | None = None) -> list[tuple[str, str]]:
         """What to do next, as (what for, command)."""

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import InputError
+from ..progress import progress_bar, shares
+from ..settings import read_seconds
 from . import options
-from .display import progress_bar, say, show_facts, show_json, show_rows, told
+from .display import SUCCESSES, check_show, say, show_facts, show_json, show_rows, told
 from .running import seconds_so_far, stopping
 
 if TYPE_CHECKING:
@@ -37,7 +39,10 @@ def command(
     time_limit: Annotated[
         str | None, "Answer within this time, such as 60s or 5m, with what is known by then."
     ] = None,
-    show: Annotated[str | None, "regret: also what each policy lacks to the best arm."] = None,
+    show: Annotated[
+        str | None,
+        "regret: also what each policy lacks to the best arm; successes: call rewards of 0 and 1 so.",
+    ] = None,
     out: Annotated[
         Path | None,
         "Write the advice to this .json file: `metabandit report` makes a page of it, and every "
@@ -49,14 +54,18 @@ def command(
 ) -> None:
     """Say what is worth using on your problems, and what it brings: a classic, a formula, or a learned policy."""
     given = options.arguments(locals())
-    if show not in (None, _REGRET):
-        raise InputError(f"--show regret adds regret to the table; there is no {show!r} to show")
+    if show == SUCCESSES:
+        prior: Any = problems["prior"]
+        check_show(show, getattr(prior, "prior", prior))
+        given["unit"] = SUCCESSES
+    elif show not in (None, _REGRET):
+        raise InputError(f"--show takes regret or {SUCCESSES}, not {show!r}")
     if time_limit is not None:
-        given["time_limit"] = max(0.1, options.read_seconds(time_limit) - seconds_so_far())
+        given["time_limit"] = max(0.1, read_seconds(time_limit) - seconds_so_far())
     from ..advice import advise
 
     with progress_bar("advising") as bar, stopping(lambda: "there is no advice yet"):
-        advice = advise(**given, progress=lambda share, doing: bar(share, 1.0, doing), announce=say)
+        advice = advise(**given, progress=shares(bar), announce=say)
     if as_json:
         show_json(advice.to_dict())
     else:

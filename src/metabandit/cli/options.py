@@ -12,7 +12,6 @@ every command that has the group, and reaches the library with the others.
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from operator import itemgetter
@@ -22,6 +21,7 @@ from typing import Annotated, Any
 from typer import Option
 
 from ..errors import InputError
+from ..settings import read_seconds
 
 Horizon = Annotated[int, "Plays per episode."]
 Seed = Annotated[int, "The same seed gives the same result."]
@@ -234,8 +234,9 @@ def _read_run(
     objective: Annotated[
         str,
         "regret (its mean over problems), wins (against --reference), quantile:q=0.9, "
-        "worst (the largest over problems), simple (regret of the arm chosen at the end), or, for "
-        "`learn`, regret with the power of a trial: power:p1=0.3,p2=0.5,least=0.8,test=fisher.",
+        "worst (the largest over problems), simple (regret of the arm chosen at the end); for `learn` "
+        "also power:p1=0.3,p2=0.5,least=0.8,test=fisher (regret with the power of a trial) and "
+        "worst:grid=0.1:0.9:0.1 (the largest over these success rates).",
     ] = "regret",
     reference: Annotated[str | None, "The policy that the objective wins compares with."] = None,
     start: Start = None,
@@ -298,11 +299,3 @@ def _read_grammar(
 
 # A `Grammar`, or None if no option asks for one.
 Grammar = Annotated[Any, _read_grammar]
-
-
-def read_seconds(text: str) -> float:
-    """Read a time as people write it: 90, 90s, 5m, 1.5h."""
-    match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([smh]?)\s*", text)
-    if match is None or float(match.group(1)) == 0.0:
-        raise InputError(f"a time limit is seconds, or such as 90s, 5m or 1h; not {text!r}")
-    return float(match.group(1)) * {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}[match.group(2)]

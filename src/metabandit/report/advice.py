@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from ..drawing import gains
 from .content import Cell, Figure, Report, ReportTable, Section, number, percent, row, significant
-from .drawing import gains
 
 # Policies that the picture shows at most.
 _MOST_SHOWN = 9
