@@ -6,7 +6,7 @@ BIN := .venv/bin
 # where the environment says not to.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check test lint simulator-kernels exact-kernels bench reproduction learning formulas cluster feedback picture docs test-lowest test-pythons clean
+.PHONY: demo check test lint simulator-kernels exact-kernels bench reproduction learning formulas cluster feedback trials picture docs test-lowest test-pythons clean
 
 .venv/made:
 	$(PYTHON) -m venv .venv
@@ -84,6 +84,10 @@ cluster: .venv/dev
 # What batches and delays cost: the picture and the tables of docs/feedback.md, about ten minutes.
 feedback: .venv/run
 	$(BIN)/python benchmarks/feedback.py docs/feedback.svg docs/feedback-results.md
+
+# Tests of adaptive trials, and what randomisation buys: tables and pictures of docs/trials.md, about two minutes.
+trials: .venv/run
+	$(BIN)/python benchmarks/trials.py
 
 # The pictures of the README and of docs/formulas.md.
 picture: .venv/run

@@ -255,6 +255,10 @@ OPTIONS = {
     "advise": {
         **_PRIOR, **_SEED, **_FEEDBACK, **_HORIZON, **_EFFORT, **_OUT, **_FORCE, **_THREADS, **_JSON,
         **_FLOOR,
+        "--today": (_words("split thompson ab-test"), _policy), "--value": (_words("0.5 2"), _real),
+        "--unit": (_words("clicks"), lambda random: random.choice(TEXTS)),
+        "--show": (_words("regret"), lambda random: random.choice(TEXTS)),
+        "--history": (_words("history.csv"), lambda random: random.choice(NAMES + FILES)),
     },
     "optimal": {
         **_PRIOR, **_FEEDBACK, **_HORIZON, **_THREADS, **_JSON, **_FLOOR,
@@ -337,7 +341,7 @@ _ARGUMENTS = {
     "store": [
         (_words("init list"), lambda random: random.choice(TEXTS)),
         (_words("sqlite:///store.db sqlite:///new.db"), lambda random: random.choice(
-            [f"sqlite:///{name}" for name in NAMES + FILES] + [
+            [f"sqlite:///{name}" for name in NAMES + FILES if name != "empty"] + [
                 "", "x", "sqlite:", "://", "nosuch://x", "postgresql+psycopg://127.0.0.1:1/x", *TEXTS])),
     ],
     "reproduce": [(_words("table1 table2 classes curves times all"), lambda random: random.choice(TEXTS))],

@@ -189,7 +189,7 @@ def check_simulation(
         f"to simulate problems of {prior.arms:,} arms, {runs:,} episodes each, with {threads} threads",
         f"choose at most {fit:,} runs per problem" if fit > 0 else "choose fewer arms or threads",
     )
-    announce_time(seconds, threads, announce)
+    announce_time(seconds, min(threads, -(-episodes // MOST_LANES)), announce)
 
 
 def announce_time(

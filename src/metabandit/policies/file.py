@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 FORMAT: Literal["metabandit policy"] = "metabandit policy"
 PLAYER_FORMAT = "metabandit player"
+ADVICE_FORMAT = "metabandit advice"
 VERSION: Literal[1] = 1
 
 
@@ -226,6 +227,8 @@ class PolicyFile(Shown):
 def read_file(path: str | Path) -> PolicyFile:
     """A policy file, or an error that says what is wrong with it."""
     value = read_json(path, "a policy file")
+    if isinstance(value, dict) and value.get("format") == ADVICE_FORMAT:
+        value = value.get("policy_file")  # the policy that was recommended
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         hint = ""
         if isinstance(value, dict) and value.get("format") == PLAYER_FORMAT:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.costs import check_simulation
 from ..engine.results import MONTE_CARLO
 from ..engine.simulated import Sampling, Simulation, feedback_obstacle
 from ..engine.states import Counts
@@ -17,16 +16,16 @@ from ..errors import InputError
 from ..feedback import Feedback
 from ..memory import check_memory
 from ..policies import Plan, Progress
-from ..priors import Bernoulli, Prior, Table
+from ..priors import Prior, Table
 from ..priors.families import Array
-from ..settings import check_seed, check_threads, check_whole
+from ..settings import check_seed, check_threads
 from .critical import WorstNull, own_rejections
 from .final import FinalStates, Rates, run_plan
 from .measures import Asked, Characteristics, measure
 from .stopping import OBRIEN_FLEMING, p_values, read_boundary, shape
 from .testing import CONDITIONAL, TWO_SIDED, Test
 
-_EPISODES = 100_000
+EPISODES = 100_000
 # Simulated trials that are played at once.
 _AT_ONCE = 65_536
 
@@ -201,17 +200,8 @@ class Work:
         return unique[:arms], unique[arms:], times / episodes
 
 
-def _check_simulated(work: Work, plans: Sequence[Plan], trials: int, threads: int) -> None:
-    """Refuse more simulated trials than there is time or memory for."""
-    arms = plans[0].counts.shape[1]
-    check_simulation(
-        Bernoulli(arms),
-        work.horizon,
-        policies=len(plans) * len(work.points),
-        problems=trials,
-        threads=threads,
-    )
-    # The counts of all, and what it takes to sort them.
+def _check_memory(arms: int, trials: int) -> None:
+    """Refuse more simulated trials than there is memory for: their counts, and what sorting them takes."""
     check_memory(
         40 * arms * trials, f"{trials:,} simulated trials of {arms} arms", "choose fewer episodes"
     )
@@ -221,17 +211,16 @@ def run_designs(
     work: Work,
     plans: Sequence[Plan],
     method: str,
-    episodes: int | None,
+    episodes: int,
     seed: int,
     threads: int | None,
     progress: Progress | None,
 ) -> list[tuple[list[Characteristics], float | None]]:
     several = check_threads(threads)
     if method == MONTE_CARLO:
-        trials = check_whole(_EPISODES if episodes is None else episodes, "the episodes", 1)
         key = check_seed(seed)
-        _check_simulated(work, plans, trials, several)
-        told, every = 0, len(plans) * len(work.points) * trials
+        _check_memory(plans[0].counts.shape[1], episodes)
+        told, every = 0, len(plans) * len(work.points) * episodes
 
         def tell(more: int) -> None:
             nonlocal told
@@ -239,7 +228,7 @@ def run_designs(
             if progress is not None:
                 progress(told, every)
 
-        return [work.simulated(plan, trials, key, several, tell) for plan in plans]
+        return [work.simulated(plan, episodes, key, several, tell) for plan in plans]
     finished = 0
 
     def one(plan: Plan) -> tuple[list[Characteristics], float | None]:
