@@ -215,13 +215,19 @@ _GRAMMAR = {
     "--operators": (_words("add,divide sqrt,ln add,power,exp kl_upper,add"), _words("x add,add , ")),
     "--variables": (_words("r r,n r,s,n,t,h,K"), _words("x r,r w ,")),
 }  # fmt: skip
+_LIMIT = {"--time-limit": (_words("0.2s 1s"), _words("0 x 1e5 -1s nan 1h " + "9" * 400))}
+_HISTORY = {
+    "--per-arm": (), "--hierarchical": (),
+    "--columns": (_words("plays=sent,successes=clicks problem=test"), lambda random: random.choice(
+        ["plays", "plays=nosuch", "x=y", "plays=sent,plays=sent", "mean=arm", "=", *TEXTS])),
+}  # fmt: skip
 _RUN = {
     **_PRIOR, **_SEED, **_FEEDBACK, **_HORIZON, **_START, **_EFFORT, **_FORCE, **_RESUME,
     **_OUT, **_THREADS, **_JSON, **_FLOOR, **_SHOW, **_CLUSTER,
     "--objective": (_words("regret simple worst quantile:q=0.9 wins"), lambda random: random.choice(
         ["quantile", "quantile:q=2", "quantile:q=nan", *TEXTS])),
     "--reference": (_words("ucb1 greedy"), _policy),
-    "--time-limit": (_words("0.2s 1s"), _words("0 x 1e5 -1s nan 1h " + "9" * 400)),
+    **_LIMIT,
 }  # fmt: skip
 OPTIONS = {
     "evaluate": {
@@ -254,7 +260,7 @@ OPTIONS = {
     },
     "advise": {
         **_PRIOR, **_SEED, **_FEEDBACK, **_HORIZON, **_EFFORT, **_OUT, **_FORCE, **_THREADS, **_JSON,
-        **_FLOOR,
+        **_FLOOR, **_LIMIT, **_HISTORY,
         "--today": (_words("split thompson ab-test"), _policy), "--value": (_words("0.5 2"), _real),
         "--unit": (_words("clicks"), lambda random: random.choice(TEXTS)),
         "--show": (_words("regret"), lambda random: random.choice(TEXTS)),
@@ -289,9 +295,7 @@ OPTIONS = {
         "--format": (_words("svg"), lambda random: random.choice(TEXTS)),
     },
     "fit": {
-        **_FORCE, **_JSON, **_PICTURE, "--per-arm": (), "--hierarchical": (),
-        "--columns": (_words("plays=sent,successes=clicks problem=test"), lambda random: random.choice(
-            ["plays", "plays=nosuch", "x=y", "plays=sent,plays=sent", "mean=arm", "=", *TEXTS])),
+        **_FORCE, **_JSON, **_PICTURE, **_HISTORY,
     },
     "trial": {
         **_HORIZON, **_PRIOR, **_FEEDBACK, **_SEED, **_THREADS, **_FORCE, **_JSON, **_PICTURE,
@@ -306,6 +310,7 @@ OPTIONS = {
         "--boundary": (_words("obrien-fleming pocock"), _words("x 0.001 0.01,nan 2,2 , 0,0")),
         "--fewer-than": (_words("2 5"), _number), "--episodes": (_words("10 200"), _number),
         "--method": (_words("auto exact monte-carlo"), lambda random: random.choice(TEXTS)),
+        "--details": (),
         "--csv": (_words("new.csv"), lambda random: random.choice(NAMES + FILES)),
     },
     "store": {},

@@ -112,7 +112,7 @@ FOUND = [
     ("report | deep.json", "neither JSON"),
     ("report | /dev/full", "it is a device"),
     ("search | --length | 2 | --force | --out | .", "ends in .json"),
-    ("trial | ab-test | --at | 0.3,0.5 | --episodes | 1000000000000000", "would take about"),
+    ("trial | ab-test | --at | 0.3,0.5 | --episodes | 1000000000000000", "GB of memory"),
     ("evaluate | greedy | --horizon | 16777215 | --episodes | 10", "this takes about"),
     ("store | list | sqlite:///none.db", "has no tables"),
     ("evaluate | deep.json", "nested too deeply"),
