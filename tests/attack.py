@@ -114,8 +114,11 @@ def _check(kept: object, what: str) -> None:
         raise AssertionError(what)
 
 
-def attack(line: list[str], folder: Path) -> Outcome:
-    """A command line keeps the rules, whatever is in it."""
+def attack(line: list[str], folder: Path, resumed: str = "") -> Outcome:
+    """A command line keeps the rules, whatever is in it.
+
+    resumed: the file of a run that it goes on with, which is gone when the run has ended
+    """
     before, peak_before = contents(folder), peak()
     try:
         with watched() as outcome, warnings.catch_warnings(record=True) as caught:
@@ -128,7 +131,7 @@ def attack(line: list[str], folder: Path) -> Outcome:
         # A message repeats 200 characters of the input at the most.
         repeated = [item[:30] for item in line if len(item) > 250 and item[:250] in said]
         after = contents(folder)
-        changed = [name for name in before if after.get(name) != before[name]]
+        changed = [name for name in before if after.get(name) != before[name] and name != resumed]
         # A reproduction keeps what it has begun in a folder of its own.
         left = [name for name in after if re.search(r"(^|/)\.(?!unfinished)|\.lock$", name)]
         _check(
@@ -170,7 +173,7 @@ READERS = {
     + _HALF,
     "log.csv": "replay | log.csv | --policy | greedy | --horizon | 5",
     "means.csv": "evaluate | greedy | --prior | table:path=means.csv | --episodes | 10 | --horizon | 5",
-    "rewards.csv": "evaluate | greedy | --prior | empirical:path=rewards.csv | --episodes | 10 | --horizon | 5",
+    "rewards.csv": "evaluate | greedy | --prior | empirical:path=rewards.csv,factor=0.2 | --episodes | 10 | --horizon | 5",
     "history.csv": "fit | history.csv",
     "store.db": "store | list | sqlite:///store.db",
 }
@@ -199,7 +202,8 @@ def damaged(name: str, random: Random, folder: Path) -> Outcome:
         _forget(folder / name)
         (folder / name).write_bytes(spoiled)
         if name in READERS:
-            outcome = attack([part.strip() for part in READERS[name].split("|")], folder)
+            line = [part.strip() for part in READERS[name].split("|")]
+            outcome = attack(line, folder, name if "--resume" in line else "")
         if name in PLAYERS:
             try:
                 read_player(name, folder)
@@ -212,7 +216,9 @@ def damaged(name: str, random: Random, folder: Path) -> Outcome:
 
 
 def _forget(path: Path) -> None:
-    """Leave nothing of a file's content elsewhere."""
-    gc.collect()  # databases that are still open
+    """Leave nothing of a database elsewhere."""
+    if path.suffix != ".db":
+        return
+    gc.collect()  # those that are still open
     for kind in ("-shm", "-wal"):
         path.with_name(path.name + kind).unlink(missing_ok=True)

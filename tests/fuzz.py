@@ -72,7 +72,7 @@ PRIORS = [
     "bernoulli", "bernoulli", "bernoulli:alpha=2,beta=3", "bernoulli:alpha=1:2,beta=1:3", "gaussian",
     "truncated-gaussian", "beta", "gaussian:mean=10,spread=0.1,noise=0.1", "bernoulli:mean=0.05,sd=0.02",
     "bernoulli:low=0.02,high=0.06", "hierarchical", "counts", "revenue", "table:path=means.csv",
-    "empirical:path=rewards.csv",
+    "empirical:path=rewards.csv,factor=0.2",
 ]  # fmt: skip
 # The parameters of each.
 SETTINGS = {
@@ -436,7 +436,7 @@ def make_files(folder: Path, call) -> None:
 
 
 def _stop_runs(folder: Path) -> None:
-    """What a search and an evaluation leave that are stopped on their way."""
+    """What runs leave that are stopped on their way."""
 
     def stop(share: float, doing: str) -> None:
         if doing.startswith("round 2"):
@@ -444,7 +444,10 @@ def _stop_runs(folder: Path) -> None:
 
     prior = mb.Bernoulli(arms=2)
     with contextlib.suppress(KeyboardInterrupt):
-        mb.search(prior, 10, length=3, strategy="halving", progress=stop, out=folder / "half.json")
+        mb.search(
+            prior, 10,
+            length=3, strategy="halving", measured=False, progress=stop, out=folder / "half.json",
+        )  # fmt: skip
     mb.evaluate(
         ["ucb1", "greedy"], prior, 10,
         method="monte-carlo", episodes=64, floor=False, keep=folder / "half.10.npz",

@@ -76,7 +76,7 @@ def test_many_odd_command_lines(folder):
 
 
 @pytest.mark.parametrize("name", KINDS)
-@attacks(8)
+@attacks(4)
 @given(random=st.randoms(use_true_random=False))
 def test_damaged_files(random, name, folder):
     damaged(name, random, folder)
@@ -115,6 +115,7 @@ FOUND = [
     ("trial | ab-test | --at | 0.3,0.5 | --episodes | 1000000000000000", "GB of memory"),
     ("evaluate | greedy | --horizon | 16777215 | --episodes | 10", "this takes about"),
     ("store | list | sqlite:///none.db", "has no tables"),
+    (["store", "list", "sqlite:///\udcff.db"], "is no URL"),
     ("evaluate | deep.json", "nested too deeply"),
 ]  # fmt: skip
 

@@ -94,9 +94,10 @@ class Store:
         if not isinstance(url, str):
             raise InputError(f"a store is named by a URL such as sqlite:///bandit.db, not {url!r}")
         try:
+            url.encode()
             self.url = sa.make_url(url)
             self.dialect = self.url.get_backend_name()
-        except sa.exc.ArgumentError:
+        except (sa.exc.ArgumentError, UnicodeError):
             raise InputError(
                 f"{url!r} is no URL of a database; write sqlite:///bandit.db or "
                 f"postgresql+psycopg://user@host/database"
