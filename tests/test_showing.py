@@ -90,13 +90,15 @@ class Tables(HTMLParser):
         self.open.append(tag)
         if tag == "tr":
             self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
 
     def handle_data(self, data):
         if self.open and self.open[-1] in ("td", "th"):
-            self.rows[-1].append(data)
+            self.rows[-1][-1] += data
 
 
 def test_everything_public_shows_itself(things):
@@ -211,7 +213,7 @@ def test_functions_take_the_texts_of_the_command_line():
         mb.optimal("bernoulli:alpha=2", 6).regret == mb.optimal(mb.Bernoulli(2, alpha=2), 6).regret
     )
     trial = mb.operating_characteristics(
-        "thompson", [(0.3, 0.5, 0.4)], horizon=6, prior="bernoulli:alpha=2"
+        "thompson", [(0.3, 0.5, 0.4)], horizon=6, prior="bernoulli:alpha=2", test=None
     )
     assert trial.prior == "bernoulli:alpha=2,beta=1"
     learned = mb.learn(
