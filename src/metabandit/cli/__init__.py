@@ -30,6 +30,7 @@ _COMMANDS = (
     "report",
     "reproduce",
     "search",
+    "serve",
     "store",
     "trial",
 )

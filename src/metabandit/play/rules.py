@@ -80,6 +80,8 @@ class Rule:
 
     # What it remembers beyond the counts; most remember nothing.
     memory: dict[str, Any] | None = None
+    # Whether an arm may have had half a play.
+    fractions = False
 
     def choose(self, moment: Moment) -> int:
         """The position of the arm to play."""
@@ -106,6 +108,8 @@ class Rule:
 
 class IndexRule(Rule):
     """The largest index, after needed plays and random ones (see decisions.py)."""
+
+    fractions = True
 
     def __init__(self, name: str, decision: Index) -> None:
         self.name = name
@@ -316,8 +320,12 @@ def _log_gamma_draw(shape: float, key: int, step: int, stream: int) -> float:
 class PosteriorRule(Rule):
     """Thompson sampling: the largest draw from the posteriors."""
 
+    fractions = True
+
     def __init__(self, decision: ByPosterior) -> None:
         self.decision = decision
+        # The chances that were computed last: they change with rewards only, and take long.
+        self._known: tuple[list[tuple[float, float]], list[float]] | None = None
 
     def choose(self, moment: Moment) -> int:
         beta = self.decision.beta
@@ -329,7 +337,10 @@ class PosteriorRule(Rule):
         if beta is not None:
             a, b = beta
             shapes = [(a + arm.total, max(b + arm.plays - arm.total, 1e-6)) for arm in moment.arms]
-            return chances_of_the_largest([beta_draw(*item) for item in shapes])
+            if self._known is None or self._known[0] != shapes:
+                draws = [beta_draw(*item) for item in shapes]
+                self._known = shapes, chances_of_the_largest(draws)
+            return self._known[1]
         # An arm without plays draws more than any other, or less, with equal chances.
         found, left = [0.0] * len(moment.arms), 1.0
         for position, arm in enumerate(moment.arms):
@@ -515,6 +526,8 @@ class TestRule(Rule):
 
 class OwnRule(Rule):
     """A person's own choose(n, r, s, t, h, u), as it is."""
+
+    fractions = True
 
     def __init__(self, name: str, decision: Own) -> None:
         self.name = name
