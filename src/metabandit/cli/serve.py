@@ -43,6 +43,7 @@ def command(
     max_body: Annotated[int, "The largest body of a request, in bytes."] = 1_000_000,
 ) -> None:
     """Serve the experiments of a store over HTTP, with a page that shows them live."""
+    from .. import __version__
     from ..errors import InputError
     from ..files import read_text
     from ..play.store import Experiment, Store
@@ -76,7 +77,7 @@ def command(
         begin_experiment(player, Experiment(found, experiment))
     elif policy is not None or arms is not None:
         raise InputError("--policy and --arms are those of an experiment: give --experiment, too")
-    app = make_app(found, token=token, most_bytes=max_body)
+    app = make_app(found, version=__version__, token=token, most_bytes=max_body)
     config = uvicorn.Config(
         app, host=host, port=port, log_level="warning", access_log=False, limit_concurrency=1000,
         server_header=False, timeout_keep_alive=30,

@@ -501,6 +501,19 @@ class Player:
                 for arm in [*self._active, *retired]
             )
 
+    def log(self) -> list[tuple[ArmName, float, float]]:
+        """The choices that have had a reward, in order: arm, reward, probability; `replay` takes it.
+
+        Those that still wait, or expired without a reward, are left out, and so are those that were forgotten
+        (see `expire`). That is right if whether a reward comes does not depend on what it is.
+        """
+        with self._lock:
+            return [
+                (entry.arm, entry.reward, entry.probability)
+                for entry in self._choices.entries.values()
+                if entry.reward is not None
+            ]
+
     def __str__(self) -> str:
         rows = [
             [

@@ -143,6 +143,13 @@ class SharedPlayer(Player):
             self._read_at = -float("inf")
             return counted
 
+    def log(self) -> list[tuple[ArmName, float, float]]:
+        return [
+            (arm, reward, chance)
+            for arm, reward, chance, _ in self.experiment.log()
+            if reward is not None
+        ]
+
     def _sweep(self) -> None:
         """Close the choices that have waited too long, now and then."""
         limit = self.terms.tracking.expire

@@ -25,7 +25,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from .. import __version__
 from ..errors import InputError, StoreError
 from ..play.players import begin_experiment, open_experiment
 from ..play.store import Experiment, Store
@@ -38,7 +37,6 @@ from .served import Served
 
 T = TypeVar("T")
 
-MOST_BYTES = 1_000_000
 # Experiments that a process keeps at hand.
 _MOST_EXPERIMENTS = 1_000
 
@@ -130,11 +128,12 @@ def _page(name: str) -> Response:
 class Service:
     """Answers requests from the experiments of a store."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, version: str) -> None:
         self.store = store
+        self.version = version
         self.served: dict[str, Served] = {}
         self.page = _page("page.html")
-        self.docs = answer(describe(OPERATIONS, __version__))
+        self.docs = answer(describe(OPERATIONS, version))
 
     # Experiments ---------------------------------------------------------------------------------
 
@@ -188,7 +187,7 @@ class Service:
 
     async def health(self, request: Request) -> Response:
         await run_in_threadpool(self.store.check)
-        return answer({"status": "ok", "version": __version__, "store": self.store.dialect})
+        return answer({"status": "ok", "version": self.version, "store": self.store.dialect})
 
     async def show_page(self, request: Request) -> Response:
         return self.page
@@ -267,9 +266,9 @@ async def _body(request: Request, kind: type[T]) -> T:
     return bodies.read_body(kind, await request.body())
 
 
-def make_app(store: Store, *, token: str | None = None, most_bytes: int = MOST_BYTES) -> Starlette:
-    """The service as an ASGI application."""
-    service = Service(store)
+def make_app(store: Store, *, version: str, token: str | None, most_bytes: int) -> Starlette:
+    """The service as an ASGI application; `version` is what it says that it is."""
+    service = Service(store, version)
 
     async def asked_wrongly(request: Request, error: Exception) -> Response:
         return refuse(400, str(error))
