@@ -22,9 +22,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from benchmarks.postgres import postgresql
 from metabandit.play.store import Store
 from metabandit.tables import text_table
-from postgres import postgresql
 
 TOKEN = "a token of this benchmark"
 ARMS = [f"arm {number}" for number in range(10)]

@@ -12,15 +12,19 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
+import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parent.parent))
+
 import metabandit as mb
+from benchmarks.postgres import postgresql
 from metabandit.play.store import Store
 from metabandit.tables import text_table
-from postgres import postgresql
 
 ARMS = 10
 FORK = multiprocessing.get_context("fork")
