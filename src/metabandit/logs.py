@@ -11,12 +11,13 @@ from .errors import InputError
 from .play import ArmName, check_arm
 from .settings import read_number
 from .sheets import read_sheet
+from .showing import Shown
 
 _FORM = "a log is a CSV file, or pairs (arm, reward), or triples (arm, reward, probability)"
 
 
-@dataclass(frozen=True)
-class Log:
+@dataclass(frozen=True, repr=False)
+class Log(Shown):
     """Plays in order: the arm of each, its reward and the probability of its choice, if that is known."""
 
     name: str
@@ -34,6 +35,15 @@ class Log:
 
     def __len__(self) -> int:
         return len(self.arms)
+
+    def headline(self) -> str:
+        return f"{self.name}: {len(self):,} plays of {len(set(self.arms))} arms"
+
+    def records(self) -> list[dict[str, Any]]:
+        """The plays in order."""
+        keys = ("arm", "reward", "probability")
+        columns = [self.arms, self.rewards, *([self.probabilities] if self.probabilities else [])]
+        return [dict(zip(keys, play, strict=False)) for play in zip(*columns, strict=True)]
 
 
 def read_log(path: str | Path) -> Log:

@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 import random
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import count
 from pathlib import Path
@@ -38,10 +38,12 @@ import numpy as np
 from .errors import InputError
 from .feedback import Feedback
 from .logs import Log, make_log, read_log
-from .offpolicy import CERTAIN, Estimate, check_shares, estimate
+from .offpolicy import CERTAIN, DR, Estimate, check_shares, estimate
 from .play import ArmName
 from .policies import Policy, policy
+from .progress import Told, with_progress
 from .settings import check_horizon, check_seed, read_number
+from .showing import Shown
 
 __all__ = ["Estimate", "Log", "Replay", "Replayed", "read_log", "replay"]
 
@@ -77,8 +79,8 @@ class Replayed:
     interval: tuple[float, float] | None
 
 
-@dataclass(frozen=True)
-class Replay:
+@dataclass(frozen=True, repr=False)
+class Replay(Shown):
     """What a log says about policies, the best first.
 
     Attributes
@@ -108,6 +110,52 @@ class Replay:
     policies: tuple[Replayed, ...]
     estimates: tuple[Estimate, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def headline(self) -> str:
+        plays = f"of {self.log}: {self.plays:,} plays of {self.arms} arms"
+        if not self.policies:
+            return plays
+        best = self.policies[0]
+        reward = "" if best.reward is None else f"; best: {best.policy} (reward {best.reward:.5g})"
+        return f"{plays}, {self.horizon} plays per episode{reward}"
+
+    def records(self) -> list[dict[str, Any]]:
+        """Numbers of each policy, best first; without policies, of each estimate."""
+        found = []
+        for item in self.policies or self.estimates:
+            low, high = item.interval or (None, None)
+            record = asdict(item) | {"low": low, "high": high}
+            if isinstance(item, Replayed):
+                assert self.horizon is not None
+                per_play = None if item.reward is None else item.reward / self.horizon
+                record["reward_per_play"] = per_play
+            del record["interval"]
+            found.append(record)
+        return found
+
+    def remarks(self) -> list[str]:
+        return self.warnings()
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the reward of each policy, or else the worth of each target, with its 95 % interval.
+
+        Returns matplotlib's axes.
+        """
+        from .drawing import intervals, plot_axes
+
+        known = [
+            (item.policy, item.reward, item.interval)
+            for item in self.policies
+            if item.reward is not None
+        ]
+        label = f"reward of {self.horizon} plays"
+        if not self.policies:
+            robust = [item for item in self.estimates if item.method == DR]
+            known = [(item.target, item.value, item.interval) for item in robust]
+            label = "reward per play, doubly robust"
+        axes = plot_axes(axes, height=1.2 + 0.35 * len(known))
+        intervals(axes, {"": known}, x=label)
+        return axes
 
     def warnings(self) -> list[str]:
         """Return the reasons not to trust the figures."""
@@ -143,8 +191,9 @@ class Replay:
         return found
 
     def rows(self) -> list[dict[str, str]]:
-        """Return the table of policies, as text."""
-        assert self.horizon is not None
+        """Return the table of policies as text; without policies, that of the estimates."""
+        if self.horizon is None:
+            return self.estimate_rows()
         arm, mean = self.best_arm
         table: list[tuple[str, float | None, str, str]] = []
         for item in self.policies:
@@ -186,6 +235,7 @@ class Replay:
         return found
 
 
+@with_progress("replaying")
 def replay(
     log: str | Path | Log | Iterable[tuple[Any, ...]],
     policies: str | Path | Policy | Sequence[str | Path | Policy] = (),
@@ -195,7 +245,7 @@ def replay(
     feedback: Feedback | Mapping[str, Any] | None = None,
     shares: Sequence[Mapping[ArmName, float]] = (),
     least: float | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Told = None,
 ) -> Replay:
     """Estimate how policies would have done, from a log of random plays.
 
@@ -226,7 +276,8 @@ def replay(
         The probability that every arm had at least at every play of the log, such as the min_share of its
         policy; by default the smallest probability in the log.
     progress
-        Called as progress(plays of the log passed, plays for all policies).
+        Called as progress(plays of the log passed, plays for all policies); a bar by default, False for
+        none.
 
     Returns
     -------

@@ -15,6 +15,7 @@ from ..files import check_new, read_json, written
 from ..language import HIGHEST_DEGREE, names, parse
 from ..rewards import Rewards
 from ..settings import check_horizon
+from ..showing import Shown
 from .base import IndexPolicy, Policy
 from .catalogue import CATALOGUE
 from .power import features, power_tree, power_values
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 FORMAT: Literal["metabandit policy"] = "metabandit policy"
 PLAYER_FORMAT = "metabandit player"
+ADVICE_FORMAT = "metabandit advice"
 VERSION: Literal[1] = 1
 
 
@@ -192,14 +194,21 @@ def rewards_of(prior: Prior) -> dict[str, Any]:
     return {"family": prior.family.name, "support": bounds}
 
 
-@dataclass(frozen=True, kw_only=True)
-class PolicyFile:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PolicyFile(Shown):
     """What a policy file holds."""
 
     format: Literal["metabandit policy"] = FORMAT
     version: Literal[1] = VERSION
     policy: Expression | Power | Catalogued
     learned: Origin | None = None
+
+    def headline(self) -> str:
+        known = self.learned
+        of = (
+            "" if known is None else f" for {known.horizon} plays, {known.arms} arms, {known.prior}"
+        )
+        return f"{self.policy.kind} policy{of}"
 
     def write(self, path: Path) -> None:
         """Write the file; a crash in the middle leaves the old one, or none."""
@@ -230,6 +239,8 @@ def policy_of(content: object, where: str) -> Policy:
 
 
 def _check_content(value: Any, path: str | Path) -> PolicyFile:
+    if isinstance(value, dict) and value.get("format") == ADVICE_FORMAT:
+        value = value.get("policy_file")  # the policy that was recommended
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         hint = ""
         if isinstance(value, dict) and value.get("format") == PLAYER_FORMAT:
