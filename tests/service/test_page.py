@@ -7,7 +7,7 @@ import httpx
 import pytest
 from benchmarks.service import TOKEN, service
 
-from tests.report.test_report import VIEWS, browser  # noqa: F401
+from tests.report.test_report import VIEWS
 
 NASTY = "<script>alert(1)</script>"
 RATES = {"red": 0.05, "green": 0.3, NASTY: 0.1}
@@ -41,7 +41,7 @@ def play(client):
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_the_page_shows_an_experiment_live(browser, base, client, view):  # noqa: F811
+def test_the_page_shows_an_experiment_live(browser, base, client, view):
     context = browser.new_context(**VIEWS[view])
     page = context.new_page()
     complaints, asked = [], []
