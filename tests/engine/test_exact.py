@@ -95,8 +95,9 @@ def test_other_policies_are_those_of_fractions(arms, means):
         "uniform": (naive.uniform_shares, False),
     }
     if arms == 2:
-        rules["thompson"] = naive.thompson_shares(1, 1), False
-        rules["thompson:a=2,b=3"] = naive.thompson_shares(2, 3), False
+        rules["thompson"] = naive.thompson_shares(alpha, beta), False
+        rules["thompson:a=1,b=1"] = naive.thompson_shares((1, 1), (1, 1)), False
+        rules["thompson:a=2,b=3"] = naive.thompson_shares((2, 2), (3, 3)), False
     for text, (shares, each_once) in rules.items():
         expected = naive_regret(shares, arms, alpha, beta, 6, each_once=each_once)
         assert regret(text, prior, 6) == pytest.approx(expected, abs=1e-12), text
@@ -118,7 +119,7 @@ def test_regret_on_given_problems_is_that_of_fractions(text):
     policy = mb.policy(text)
     plan = policy.plan(mb.Bernoulli(), horizon)
     shares = {
-        "thompson": naive.thompson_shares(1, 1),
+        "thompson": naive.thompson_shares((1, 1), (1, 1)),
         "eps_n-greedy": naive.epsilon_greedy_shares(1, 1),
     }.get(text) or naive.index_shares(policy.bound, plan.counts, horizon)
     for problem, found in zip(problems, result.problem_regret, strict=True):

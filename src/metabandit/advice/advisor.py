@@ -176,7 +176,12 @@ def _versus(over: Gain) -> str:
 def _start_note(advice: Advice, task: Task) -> Iterator[str]:
     """How much of the gain is due to the start: classics play each arm once, as they are defined."""
     chosen, rival = (advice.candidates[at].policy for at in (advice.choice, advice.classic))
-    if task.start.each_once or chosen is rival or not isinstance(rival, IndexPolicy):
+    if (
+        task.start.each_once
+        or chosen is rival
+        or not isinstance(rival, IndexPolicy)
+        or rival.reads_prior
+    ):
         return
     begun = IndexPolicy(
         rival.tree,

@@ -55,7 +55,7 @@ def playable(task: Task) -> tuple[list[Policy], list[Policy], list[tuple[str, st
         why = _obstacle(item, task)
         if why is not None:
             skipped.append((name, why))
-        elif item.reads_prior:
+        elif item.tabled:
             references.append(item)
         else:
             classics.append(item)
@@ -65,7 +65,7 @@ def playable(task: Task) -> tuple[list[Policy], list[Policy], list[tuple[str, st
 def _obstacle(item: Policy, task: Task) -> str | None:
     """Why a policy is not played, or None."""
     prior, horizon = task.prior, task.horizon
-    if item.reads_prior and horizon > _GITTINS_PLAYS:
+    if item.tabled and horizon > _GITTINS_PLAYS:
         return f"its table takes too long for more than {_GITTINS_PLAYS} plays"
     try:
         item.check(prior, horizon)
