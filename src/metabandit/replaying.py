@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import random
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import count
 from pathlib import Path
@@ -29,8 +29,10 @@ from .errors import InputError
 from .feedback import Feedback
 from .play import ArmName, check_arm
 from .policies import Policy, policy
+from .progress import Told, with_progress
 from .settings import check_horizon, check_seed, read_number
 from .sheets import read_sheet
+from .showing import Shown
 
 __all__ = ["Log", "Replay", "Replayed", "read_log", "replay"]
 
@@ -39,8 +41,8 @@ _UNEVEN = 1e-3
 _FEW = 10
 
 
-@dataclass(frozen=True)
-class Log:
+@dataclass(frozen=True, repr=False)
+class Log(Shown):
     """Plays in order: the arm of each, and its reward."""
 
     name: str
@@ -49,6 +51,16 @@ class Log:
 
     def __len__(self) -> int:
         return len(self.arms)
+
+    def headline(self) -> str:
+        return f"{self.name}: {len(self):,} plays of {len(set(self.arms))} arms"
+
+    def records(self) -> list[dict[str, Any]]:
+        """The plays in order."""
+        return [
+            {"arm": arm, "reward": reward}
+            for arm, reward in zip(self.arms, self.rewards, strict=True)
+        ]
 
 
 @dataclass(frozen=True)
@@ -76,8 +88,8 @@ class Replayed:
     interval: tuple[float, float] | None
 
 
-@dataclass(frozen=True)
-class Replay:
+@dataclass(frozen=True, repr=False)
+class Replay(Shown):
     """What a log says about policies, the best first.
 
     Attributes
@@ -100,6 +112,38 @@ class Replay:
     best_arm: tuple[ArmName, float]
     uneven: float
     policies: tuple[Replayed, ...]
+
+    def headline(self) -> str:
+        best = self.policies[0]
+        reward = "" if best.reward is None else f"; best: {best.policy} (reward {best.reward:.5g})"
+        return (
+            f"of {self.log}: {self.plays:,} plays of {self.arms} arms, {self.horizon} plays per "
+            f"episode{reward}"
+        )
+
+    def records(self) -> list[dict[str, Any]]:
+        """Numbers of each policy, best first."""
+        found = []
+        for item in self.policies:
+            low, high = item.interval or (None, None)
+            per_play = None if item.reward is None else item.reward / self.horizon
+            record = asdict(item) | {"low": low, "high": high, "reward_per_play": per_play}
+            del record["interval"]
+            found.append(record)
+        return found
+
+    def remarks(self) -> list[str]:
+        return self.warnings()
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the reward of each policy with its 95 % interval; returns matplotlib's axes."""
+        from .drawing import intervals, plot_axes
+
+        axes = plot_axes(axes, height=1.2 + 0.35 * len(self.policies))
+        rows = [(item.policy, item.reward, item.interval) for item in self.policies]
+        known = [(name, reward, ends) for name, reward, ends in rows if reward is not None]
+        intervals(axes, {"": known}, x=f"reward of {self.horizon} plays")
+        return axes
 
     def warnings(self) -> list[str]:
         """Return the reasons not to trust the figures."""
@@ -199,6 +243,7 @@ def _read(log: str | Path | Log | Iterable[tuple[ArmName, float]]) -> Log:
     return Log("the log", arms, tuple(read_number(item, "a reward") for _, item in pairs))
 
 
+@with_progress("replaying")
 def replay(
     log: str | Path | Log | Iterable[tuple[ArmName, float]],
     policies: str | Path | Policy | Sequence[str | Path | Policy],
@@ -206,7 +251,7 @@ def replay(
     horizon: int | None = None,
     seed: int = 0,
     feedback: Feedback | Mapping[str, Any] | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Told = None,
 ) -> Replay:
     """Estimate how policies would have done, from a log of uniformly random plays.
 
@@ -223,7 +268,8 @@ def replay(
     feedback
         When rewards become known; immediately by default.
     progress
-        Called as progress(plays of the log passed, plays for all policies).
+        Called as progress(plays of the log passed, plays for all policies); a bar by default, False for
+        none.
 
     Returns
     -------

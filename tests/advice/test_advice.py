@@ -127,6 +127,7 @@ def test_exact_where_that_is_quick(exact_advice):
     assert min(item["regret"] for item in result["ranking"]) >= result["floor"] - 1e-12
     assert "ucb2" in dict(exact_advice.skipped)
     assert exact_advice.rows()[-1]["policy"] == "Bayes-optimal"
+    assert "successes" in exact_advice.rows(successes=True)[0]
     assert "gittins" in {item.policy.name for item in exact_advice.candidates}
     assert exact_advice.summary().startswith("Use ")
 

@@ -191,11 +191,11 @@ class Advice:
 
         return summary(self)
 
-    def rows(self) -> list[dict[str, str]]:
-        """The ranking as a table's cells; the floor is last."""
+    def rows(self, *, successes: bool = False) -> list[dict[str, str]]:
+        """The ranking as a table's cells; the floor is last. Rewards of 0 or 1 can be called successes."""
         from .sentences import ranking_rows
 
-        return ranking_rows(self)
+        return ranking_rows(self, "successes" if successes else "reward")
 
     def scenario_rows(self) -> list[dict[str, str]]:
         """Regret if the prior is wrong, as a table's cells."""

@@ -74,8 +74,8 @@ def _if_wrong(advice: Advice) -> str:
     )
 
 
-def ranking_rows(advice: Advice) -> list[dict[str, str]]:
-    """One row per candidate, least regret first."""
+def ranking_rows(advice: Advice, reward: str) -> list[dict[str, str]]:
+    """One row per candidate, least regret first; `reward` is the title of its column."""
     comparison = advice.comparison
     rival = advice.name(advice.classic)
     rows = []
@@ -88,7 +88,7 @@ def ranking_rows(advice: Advice) -> list[dict[str, str]]:
             {
                 "policy": advice.name(place),
                 "kind": advice.candidates[place].role,
-                "reward": f"{advice.reward(place):.6g}",
+                reward: f"{advice.reward(place):.6g}",
                 "regret": f"{result.mean_regret:.4f}",
                 "95 % interval": "exact"
                 if comparison.method == EXACT
@@ -102,7 +102,7 @@ def ranking_rows(advice: Advice) -> list[dict[str, str]]:
         last = {
             "policy": floor_name(comparison.floor.kind),
             "kind": "floor",
-            "reward": f"{advice.best_reward - comparison.floor.regret:.6g}",
+            reward: f"{advice.best_reward - comparison.floor.regret:.6g}",
             "regret": f"{comparison.floor.regret:.4f}",
             "95 % interval": f"± {NORMAL_95 * error:.2g}" if error else "exact",
         }

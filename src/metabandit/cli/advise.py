@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..progress import progress_bar
 from . import options
-from .display import next_command, progress_bar, say, show_facts, show_json, show_rows, told
+from .display import check_show, next_command, say, show_facts, show_json, show_rows, told
 from .running import stopping
 
 if TYPE_CHECKING:
@@ -24,10 +25,12 @@ def command(
     ] = None,
     force: options.Force = False,
     threads: options.Threads = None,
+    show: options.Show = None,
     as_json: options.Json = False,
 ) -> None:
     """Say what is worth using on your problems: a classic, a readable formula, or a learned policy."""
     given = options.arguments(locals())
+    check_show(show, task["prior"])
     from ..advice import advise
 
     with progress_bar("advising") as bar, stopping(lambda: "there is no advice yet"):
@@ -35,16 +38,16 @@ def command(
     if as_json:
         show_json(advice.to_dict())
     else:
-        _show(advice, out)
+        _show(advice, out, show)
 
 
-def _show(advice: Advice, out: Path | None) -> None:
+def _show(advice: Advice, out: Path | None, show: str | None) -> None:
     task = advice.comparison
     rival = advice.name(advice.classic)
     typer.echo(f"{advice.summary()}\n")
     how = f"{task.episodes:,} episodes that no search has seen, seed {advice.seed}"
     show_rows(
-        advice.rows(),
+        advice.rows(successes=show is not None),
         align="llr",
         caption=f"After {task.horizon} plays: {task.arms} arms, {task.prior}, "
         f"{'exact' if task.method == 'exact' else how}{told(task.feedback)}\n"

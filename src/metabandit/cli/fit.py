@@ -47,9 +47,12 @@ def command(
         history, per_arm=per_arm, hierarchical=hierarchical, columns=_read_columns(columns)
     )
     if plot is not None:
-        axes = fitted.plot()
+        from ..drawing import new_axes
+
+        figure, axes = new_axes(7.0, 4.0)
+        fitted.plot(axes)
         with written(plot, "the picture") as file:
-            axes.figure.savefig(file, format=plot.suffix[1:])
+            figure.savefig(file, format=plot.suffix[1:], dpi=160)
         say(f"drew the history and the prior to {plot}")
     if as_json:
         show_json(fitted.to_dict())

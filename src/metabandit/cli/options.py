@@ -12,14 +12,13 @@ every command that has the group, and reaches the library with the others.
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Mapping
 from operator import itemgetter
 from typing import Annotated, Any
 
 from typer import Option
 
-from ..errors import InputError
+from ..settings import read_seconds
 
 Horizon = Annotated[int, "Plays per episode."]
 Seed = Annotated[int, "The same seed gives the same result."]
@@ -43,6 +42,19 @@ Show = Annotated[
     str | None, "successes: expected successes beside regret, for arms that pay 0 or 1."
 ]
 Json = Annotated[bool, Option("--json", help="Print the result as JSON.")]
+
+# Where help shows an option; what people set daily is not named here.
+_PANELS = {
+    name: panel
+    for panel, options in {
+        "More": "seed start floor show method episodes resume force threads figures tables kinds columns "
+        "per-arm hierarchical minimum look-every boundary csv plot min-share top",
+        "For experts": "floor-effort pending runs objective reference cluster workers v1 v4 initial "
+        "optimizer protocol generations grammar classes strategy pulls refine constants operators "
+        "variables groups tolerance sharp imbalance fewer-than",
+    }.items()
+    for name in options.split()
+}
 
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
@@ -72,6 +84,7 @@ def _expand(
         if isinstance(first, str):
             flag = [f"--{name}"] if kind is bool else []
             first = Option(*flag, help=first, show_default=default[0] if default else True)
+        first.rich_help_panel = _PANELS.get(name.replace("_", "-"))
         parameter = parameter.replace(annotation=Annotated[kind, first])
         parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
         readers[name] = itemgetter(name)
@@ -154,14 +167,16 @@ def _read_run(
     objective: Annotated[
         str,
         "regret (its mean over problems), wins (against --reference), quantile:q=0.9, "
-        "worst (the largest over problems), simple (regret of the arm chosen at the end), or, for "
-        "`learn`, regret with the power of a trial: power:p1=0.3,p2=0.5,least=0.8,test=fisher.",
+        "worst (the largest over problems), simple (regret of the arm chosen at the end); for `learn` "
+        "also power:p1=0.3,p2=0.5,least=0.8,test=fisher (regret with the power of a trial) and "
+        "worst:grid=0.1:0.9:0.1 (the largest over these success rates).",
     ] = "regret",
     reference: Annotated[str | None, "The policy that the objective wins compares with."] = None,
     start: Start = None,
     effort: Effort = 1.0,
     time_limit: Annotated[
-        str | None, "End the search after this time, such as 90s, 5m or 1h."
+        str | None,
+        "What the whole command may take, such as 90s, 5m or 1h; compiling, done once, does not count.",
     ] = None,
     resume: Resume = False,
     force: Force = False,
@@ -217,11 +232,3 @@ def _read_grammar(
 
 # A `Grammar`, or None if no option asks for one.
 Grammar = Annotated[Any, _read_grammar]
-
-
-def read_seconds(text: str) -> float:
-    """Read a time as people write it: 90, 90s, 5m, 1.5h."""
-    match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([smh]?)\s*", text)
-    if match is None or float(match.group(1)) == 0.0:
-        raise InputError(f"a time limit is seconds, or such as 90s, 5m or 1h; not {text!r}")
-    return float(match.group(1)) * {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}[match.group(2)]

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import WorkerError
-from .display import progress_bar, say
+from ..progress import progress_bar
+from .display import say
 from .options import Resources
 
 if TYPE_CHECKING:

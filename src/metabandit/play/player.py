@@ -7,7 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, overload
 
@@ -19,7 +19,7 @@ from ..numerics import CHOICES, below, key_of, unit
 from ..policies.file import PLAYER_FORMAT as FORMAT
 from ..rewards import Rewards
 from ..settings import check_whole
-from ..tables import text_table
+from ..showing import Shown
 from .arm import Arm, ArmName
 from .choices import TRACKING, Choice, Ledger, Tracking, new_id
 from .rules import Moment, Rule
@@ -112,7 +112,7 @@ class Terms:
     tracking: Tracking = TRACKING
 
 
-class Player:
+class Player(Shown):
     """A policy in live use. `Policy.player` makes one, `load_player` brings one back.
 
     `select()` names the arm to play, `update(arm, reward)` tells what came of it. Rewards may come
@@ -477,22 +477,28 @@ class Player:
                 for arm in [*self._active, *retired]
             )
 
-    def __str__(self) -> str:
-        rows = [
-            [
-                f"{view.arm} (retired)" if view.retired else str(view.arm),
-                "" if view.index is None else f"{view.index:.6g}",
-                f"{view.mean:.6g}",
-                f"{view.plays:g}",
-                str(view.open),
-            ]
+    def headline(self) -> str:
+        return f"{self.name}: {len(self._active)} arms, {self.plays} rewards"
+
+    def rows(self) -> list[dict[str, str]]:
+        """The arms, as texts."""
+        return [
+            {
+                "arm": f"{view.arm} (retired)" if view.retired else str(view.arm),
+                "index": "" if view.index is None else f"{view.index:.6g}",
+                "mean": f"{view.mean:.6g}",
+                "plays": f"{view.plays:g}",
+                "open": str(view.open),
+            }
             for view in self.indices()
         ]
-        table = text_table(["arm", "index", "mean", "plays", "open"], rows, align="lr")
-        return f"{self.name}: {self.plays} rewards, {self.selections} selections\n{table}"
 
-    def __repr__(self) -> str:
-        return f"<Player {self.name}: {len(self._active)} arms, {self.plays} rewards>"
+    def records(self) -> list[dict[str, Any]]:
+        """The arms, as `indices` has them."""
+        return [asdict(view) for view in self.indices()]
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.plays} rewards, {self.selections} selections\n{self.table()}"
 
     # Keeping it ------------------------------------------------------------------------------
 

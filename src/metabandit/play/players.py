@@ -89,10 +89,9 @@ def check_player_seed(seed: object) -> int:
 def _read_prior(prior: str | Prior | None, arms: int) -> Prior | None:
     if prior is None:
         return None
-    from ..priors import check_prior
-    from ..priors import prior as read
+    from ..priors import read_prior
 
-    known = read(prior, arms=arms) if isinstance(prior, str) else check_prior(prior)
+    known = read_prior(prior, arms=arms if isinstance(prior, str) else None)
     if known.arms != arms:
         raise InputError(f"the prior {known} is for {known.arms} arms, but there are {arms}")
     return known

@@ -14,6 +14,7 @@ from ..errors import InputError
 from ..language import OPERATORS, VARIABLES, Tree, latex, names, operators, parse, text, variables
 from ..rewards import Rewards
 from ..settings import read_number, write_number
+from ..showing import Shown
 from .start import Start
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class Plan:
         return self.decision.cuts.nbytes if isinstance(self.decision, ByCuts) else 0
 
 
-class Policy(ABC):
+class Policy(Shown, ABC):
     """A strategy for choosing arms.
 
     Attributes
@@ -249,8 +250,12 @@ class Policy(ABC):
     def __str__(self) -> str:
         return self.name
 
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name}>"
+    def remarks(self) -> list[str]:
+        """How it was learned, if it was."""
+        known = self.learned
+        if known is None:
+            return []
+        return [f"Learned for {known.horizon} plays, {known.arms} arms, {known.prior}"]
 
 
 def _read_tree(given: str | float | Tree, parameters: Iterable[str]) -> Tree:
@@ -360,6 +365,12 @@ class IndexPolicy(Policy):
     def latex(self) -> str:
         """The index as LaTeX."""
         return latex(self.bound)
+
+    def remarks(self) -> list[str]:
+        """The index as notebooks set it, the start, and how it was learned."""
+        one = len(self.trees) == 1 and len(self.latex) < 1000
+        index = [f"$\\displaystyle {self.latex}$"] if one else []
+        return [*index, f"Start: {self.start}", *super().remarks()]
 
     @property
     def _index(self) -> Index:

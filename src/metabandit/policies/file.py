@@ -15,6 +15,7 @@ from ..files import check_new, read_json, written
 from ..language import HIGHEST_DEGREE, names, parse
 from ..rewards import Rewards
 from ..settings import check_horizon
+from ..showing import Shown
 from .base import IndexPolicy, Policy
 from .catalogue import CATALOGUE
 from .power import features, power_tree, power_values
@@ -194,14 +195,21 @@ def rewards_of(prior: Prior) -> dict[str, Any]:
     return {"family": prior.family.name, "support": bounds}
 
 
-@dataclass(frozen=True, kw_only=True)
-class PolicyFile:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PolicyFile(Shown):
     """What a policy file holds."""
 
     format: Literal["metabandit policy"] = FORMAT
     version: Literal[1] = VERSION
     policy: Expression | Power | Catalogued
     learned: Origin | None = None
+
+    def headline(self) -> str:
+        known = self.learned
+        of = (
+            "" if known is None else f" for {known.horizon} plays, {known.arms} arms, {known.prior}"
+        )
+        return f"{self.policy.kind} policy{of}"
 
     def write(self, path: Path) -> None:
         """Write the file; a crash in the middle leaves the old one, or none."""

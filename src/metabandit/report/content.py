@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import floor, log10
 from typing import Any
 
+from ..showing import Shown
 from ..tables import alignment
 
 
@@ -85,14 +86,18 @@ def make_sections(parts: Iterable[Part]) -> tuple[Section, ...]:
     return tuple(made)
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, repr=False)
+class Report(Shown):
     """A report: what it is about in a line or two, its facts, its sections."""
 
     title: str
     summary: tuple[str, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     sections: tuple[Section, ...] = ()
+
+    def headline(self) -> str:
+        parts = len(self.sections), len(self.tables()), len(self.figures())
+        return f"{self.title}: {parts[0]} sections, {parts[1]} tables, {parts[2]} pictures"
 
     def tables(self) -> list[ReportTable]:
         return [table for section in self.sections for table in section.tables]

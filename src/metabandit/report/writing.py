@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from ..drawing import INK
 from .content import Figure, Report, ReportTable
-from .drawing import INK, svg
+from .drawing import svg
 
 _LATEX = {
     **{letter: rf"\{letter}" for letter in "&%$#_{}"},
