@@ -98,7 +98,7 @@ def test_arms_of_which_different_things_are_known(text):
     made, expected = play_both(policy, twin_choice(policy, prior, 200), prior, 200, 3)
     assert made == expected
     if "a=1" not in text:
-        with pytest.raises(mb.InputError, match="different|each of its arms"):
+        with pytest.raises(mb.InputError, match=r"different|each of its arms"):
             policy.player(3, horizon=200, prior=prior).add("new")
 
 
