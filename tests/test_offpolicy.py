@@ -149,6 +149,7 @@ def test_a_policy_that_learns_is_replayed_without_bias():
     assert found.least == 0.1
     assert item.episodes > 500
     assert item.used == pytest.approx(0.1, rel=0.1)
+    assert [row["policy"] for row in found.rows()] == ["ucb1-tuned", "the log itself"]
     assert abs(item.reward - truth) < 3.0 * item.standard_error
     assert found.warnings() == []
 
@@ -247,6 +248,15 @@ def test_the_log_of_a_store_is_what_replay_reads(tmp_path):
     assert data["estimates"][0]["shares"] == [{"arm": names[0], "share": 1.0}]
     refused("replay | log.csv | --shares | f", tmp_path, "red=0.7,green=0.3")
     refused("replay | log.csv | --shares | f=0.5", tmp_path, "sum to 1")
+
+
+def test_results_show_themselves():
+    found = mb.replay(greedy_log(1, 300))
+    assert "300 plays of 3 arms" in repr(found)
+    assert len(found.rows()) == len(found.records()) == len(found.to_frame()) == 12
+    assert found.plot().get_xlabel() == "reward per play, doubly robust"
+    log = mb.Log("x", ("a", "b"), (1.0, 0.0), (0.5, 0.5))
+    assert log.records()[0] == {"arm": "a", "reward": 1.0, "probability": 0.5}
 
 
 def test_the_log_of_a_player():

@@ -88,7 +88,7 @@ class Replay(Shown):
     chance
         The mean reward of the log's own plays.
     best_arm
-        The log's best arm, and its mean reward.
+        The log's best arm, and its mean reward there.
     least
         The probability that each arm had at least at every play of the log; None if no policy was replayed.
     uneven
@@ -200,8 +200,13 @@ class Replay(Shown):
             low, high = item.interval or (None, None)
             shown = "-" if low is None else f"{low:.5g} to {high:.5g}"
             table.append((item.policy, item.reward, shown, str(item.episodes)))
-        table.append(("any arm (the log itself)", self.chance * self.horizon, "", ""))
-        table.append((f"always {arm}", mean * self.horizon, "", ""))
+        if (
+            self.estimates
+        ):  # which say what arms are worth; plain means are biased if the logger learned
+            table.append(("the log itself", self.chance * self.horizon, "", ""))
+        else:
+            table.append(("any arm (the log itself)", self.chance * self.horizon, "", ""))
+            table.append((f"always {arm}", mean * self.horizon, "", ""))
         return [
             {
                 "policy": name,
