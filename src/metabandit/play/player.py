@@ -639,17 +639,21 @@ class Player(Shown):
         if self._all_rewarded or not self.terms.each_once:
             return None
         active = self._active
-        without = [arm for arm in active if not arm.plays]
+        # Pseudo-observations are no rewards; those of a history are.
+        warm = self.terms.warm or ()
+        had = {name for name, (plays, *_) in zip(self.terms.began, warm, strict=False) if plays}
+        without = [arm for arm in active if not arm.rewarded and arm.name not in had]
         if not without:
             self._all_rewarded = True
             return None
         if self._rewarded < PATIENCE * len(active) or not self._counts:
-            return min(active, key=lambda arm: 2 * arm.open + (arm.plays > 0))
+            return min(active, key=lambda arm: 2 * arm.open + (arm not in without))
         for arm in without:
             if not arm.open:
                 return arm
-            total = sum(item.total for item in active)
-            arm.mean = total / max(1.0, sum(item.plays for item in active))
+            if not arm.plays:
+                total = sum(item.total for item in active)
+                arm.mean = total / max(1.0, sum(item.plays for item in active))
         return None
 
     def _choose(self) -> Arm:

@@ -287,9 +287,12 @@ def _rule(policy: Policy, setting: Setting, arms: tuple[ArmName, ...]) -> Rule:
 def _begin(policy: Policy, setting: Setting) -> tuple[Policy, list[tuple[float, float, float]]]:
     """The policy with the numbers of its start, and the pseudo-observations of each arm."""
     arms = setting.arms
-    if not isinstance(policy, IndexPolicy) or policy.start.kind != PRIOR_COUNTS:
+    if not isinstance(policy, IndexPolicy):
         return policy, [(0.0, 0.0, 0.0)] * arms
+    policy = policy.on(setting)
     start = policy.start
+    if start.plays is None and start.kind != PRIOR_COUNTS:
+        return policy, [(0.0, 0.0, 0.0)] * arms
     if start.plays is None and setting.prior is None:
         raise InputError(
             f"{policy.name} begins with the pseudo-observations of a prior: give prior=, or the "
@@ -317,10 +320,10 @@ def _describe(policy: Policy, prior: Prior | None) -> dict[str, Any] | None:
         return None
     text = None
     if policy.reads_prior and prior is not None:
-        from ..priors import Bernoulli, BetaRewards
+        from ..priors import Bernoulli, BetaRewards, Gaussian
 
         # For others these policies take means that are uniform, as without a prior.
-        text = str(prior) if type(prior) in (Bernoulli, BetaRewards) else None
+        text = str(prior) if type(prior) in (Bernoulli, BetaRewards, Gaussian) else None
     return {"policy": write_data(content), "prior": text}
 
 

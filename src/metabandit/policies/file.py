@@ -79,6 +79,8 @@ class Power:
 
     def __post_init__(self) -> None:
         _check_start(self.start)
+        if self.start.each_once and self.start.plays is not None:
+            raise ValueError("the start each-once has no parameters here")
         if not 1 <= self.degree <= HIGHEST_DEGREE:
             raise ValueError(f"degree must be 1 to {HIGHEST_DEGREE}, not {self.degree}")
         if not self.weights:
