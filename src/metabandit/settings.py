@@ -47,6 +47,23 @@ def read_number(value: str | float, what: str) -> float:
     return number
 
 
+def read_grid(text: str) -> list[float]:
+    """The success rates of a grid that is given as first:last:step, such as 0.1:0.9:0.1."""
+    parts = text.split(":") if isinstance(text, str) else []
+    if len(parts) != 3:
+        raise InputError(f"a grid is first:last:step, such as 0.1:0.9:0.1; not {text!r}")
+    first, last, step = (read_number(part, "a number of the grid") for part in parts)
+    if not (0.0 <= first <= last <= 1.0 and step > 0.0):
+        raise InputError(
+            f"a grid goes from 0 or more to 1 or less, by steps greater than 0; {text} does not"
+        )
+    if step < 1e-6:
+        raise InputError(f"the steps of a grid are at least 0.000001, not {step:g}")
+    count = int((last - first) / step + 1e-9) + 1
+    # As people write them: 0.3, not 0.30000000000000004.
+    return [round(first + place * step, 12) for place in range(count)]
+
+
 def is_number(text: str) -> bool:
     """Whether a text is a number."""
     try:

@@ -16,6 +16,7 @@ from ..tables import alignment, text_table
 if TYPE_CHECKING:
     from ..engine import Comparison
     from ..policies.file import Origin
+    from ..priors import Prior
 
 # What a table can show beside regret.
 SUCCESSES = "successes"
@@ -52,10 +53,16 @@ def show_rows(rows: Sequence[Mapping[str, str]], *, align: str, caption: str) ->
     show_table(list(rows[0]), [list(row.values()) for row in rows], align=align, caption=caption)
 
 
-def check_show(show: str | None) -> None:
-    """Refuse what no table can show beside regret."""
-    if show not in (None, SUCCESSES):
+def check_show(show: str | None, prior: Prior) -> None:
+    """Refuse what no table can show beside regret, before anything is computed."""
+    if show is None:
+        return
+    if show != SUCCESSES:
         raise InputError(f"a table shows {SUCCESSES} beside regret, not {show!r}")
+    from ..engine.evaluation import expected_best
+    from ..engine.results import check_successes
+
+    check_successes(expected_best(prior), prior)
 
 
 def show_comparison(
@@ -93,17 +100,8 @@ def next_command(path: Path, rival: str, task: Comparison | Origin) -> str:
     """Return the command that evaluates a policy file beside a rival on the same task."""
     return (
         f"metabandit evaluate {shlex.quote(str(path))} {rival} --prior {shlex.quote(task.prior)} "
-        f"--arms {task.arms} --horizon {task.horizon}{_feedback_options(task.feedback)}"
+        f"--arms {task.arms} --horizon {task.horizon}{task.feedback.options()}"
     )
-
-
-def _feedback_options(feedback: Feedback) -> str:
-    plain, text = Feedback(), ""
-    for name, value in feedback.to_dict().items():
-        if value != getattr(plain, name):
-            shown = ",".join(map(str, value)) if isinstance(value, tuple) else value
-            text += f" --{name.replace('_', '-')} {shown}"
-    return text
 
 
 def say(message: str) -> None:

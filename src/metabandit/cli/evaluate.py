@@ -68,7 +68,7 @@ def command(
 ) -> None:
     """Compute the regret of policies on problems drawn from a prior: exactly, or by simulating all with the same rewards."""
     given = options.arguments(locals())
-    check_show(show)
+    check_show(show, task["prior"])
     from ..policies import policy
     from ..settings import check_horizon
 

@@ -57,7 +57,7 @@ def command(
 ) -> None:
     """Learn the numbers of a policy for your problems, and compare it with the classics and the floor."""
     given = options.arguments(locals())
-    check_show(show)
+    check_show(show, run["prior"])
     from ..learning import learn
     from ..learning.trace import trace_path
 
@@ -79,6 +79,8 @@ def command(
 
 
 def _show(learned: Learned, out: Path | None, show: str | None) -> None:
+    from ..engine.objectives import read_objective
+
     origin = learned.file.learned
     assert origin is not None
     facts: list[tuple[str, object]] = []
@@ -99,7 +101,10 @@ def _show(learned: Learned, out: Path | None, show: str | None) -> None:
         if origin.reference:
             won = 100 * (1 - learned.objective)
             shown = f"{won:.2f} % of problems won against {origin.reference}"
-        facts.append((origin.objective, f"{shown} (fresh problems)"))
+        exact = read_objective(origin.objective, reference=origin.reference).exact
+        facts.append((origin.objective, f"{shown} ({'exact' if exact else 'fresh problems'})"))
+    if learned.power is not None:
+        facts.append(("power", f"{learned.power:.4f} (exact)"))
     if learned.unbeaten == "start":
         facts.append(("result", "nothing better was found than what learning began with"))
     elif learned.unbeaten is not None:

@@ -249,11 +249,11 @@ def compared(
         feedback=task.feedback,
         covariance=covariance,
         floor=floor,
-        best=_expected_best(task.prior),
+        best=expected_best(task.prior),
     )
 
 
-def _expected_best(prior: Prior) -> float | None:
+def expected_best(prior: Prior) -> float | None:
     """The expected mean of the best arm, of arms that pay 0 or 1; None where it is not known."""
     if type(prior) is Bernoulli:
         return prior.expected_best()
@@ -336,7 +336,7 @@ def recount(comparison: Comparison, prior: Prior) -> Comparison:
         comparison,
         prior=str(prior),
         floor=None,
-        best=_expected_best(prior),
+        best=expected_best(prior),
         covariance=covariance,
         evaluations=tuple(
             replace(

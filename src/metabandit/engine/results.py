@@ -151,6 +151,15 @@ def _or_none(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
+def check_successes(best: float | None, prior: object) -> None:
+    """Refuse to show expected successes where the expected mean of the best arm is not known."""
+    if best is None:
+        raise InputError(
+            f"expected successes are known for the prior bernoulli and for tables of arms that pay "
+            f"0 or 1, not for {prior}"
+        )
+
+
 @dataclass(frozen=True)
 class Difference:
     """Regret of one policy minus that of another, on the same problems with the same rewards."""
@@ -265,11 +274,8 @@ class Comparison(Shown, Sequence[Evaluation]):
 
         successes: whether expected successes stand beside regret
         """
-        if successes and self.best is None:
-            raise InputError(
-                f"expected successes are known for the prior bernoulli and for tables of arms that pay "
-                f"0 or 1, not for {self.prior}"
-            )
+        if successes:
+            check_successes(self.best, self.prior)
         ranking = self.ranking()
         exact = self.method == EXACT
         digits = 6 if exact else 4

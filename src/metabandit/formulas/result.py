@@ -182,8 +182,8 @@ class Found(Shown):
         """Write the best as a policy file; overwrite one that exists only if `force` says so."""
         self.file.write(check_target(path, force=force))
 
-    def rows(self) -> list[dict[str, str]]:
-        """The ranking, one dict of cells per row."""
+    def rows(self, *, successes: bool = False) -> list[dict[str, str]]:
+        """The ranking, one dict of cells per row; with expected successes beside regret if asked."""
         objective = None if self.file.learned is None else self.file.learned.objective
         shown = []
         for place, entry in enumerate(self.entries, 1):
@@ -191,7 +191,11 @@ class Found(Shown):
             row = {"": str(place), "formula": entry.formula, "length": str(entry.length)}
             if objective != "regret":
                 row[str(objective)] = f"{entry.value:.5f}"
-            row |= {"regret": f"{entry.regret:.5f}", "95 %": error}
+            row["regret"] = f"{entry.regret:.5f}"
+            if successes and self.comparison is not None and self.comparison.best is not None:
+                reward = self.comparison.horizon * self.comparison.best
+                row["successes"] = f"{reward - entry.regret:.5f}"
+            row["95 %"] = error
             if self.floor:
                 row["above the floor"] = f"{100 * (entry.regret / self.floor - 1):.2f} %"
             shown.append(row)

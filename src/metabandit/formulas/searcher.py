@@ -169,9 +169,9 @@ def search(
         floor_effort=floor_effort, time_limit=time_limit, threads=threads, executor=executor,
         feedback=feedback,
     )  # fmt: skip
-    if task.objective.power is not None:
+    if task.objective.exact:
         raise InputError(
-            "the objective power is for learn; search by regret, then learn the numbers"
+            f"the objective {objective} is for learn; search by regret, then learn the numbers"
         )
     if strategy not in (*STRATEGIES, AUTO):
         raise InputError(

@@ -62,6 +62,7 @@ class Learned(Shown):
     comparison: the policy beside classics on problems that learning never saw
     evaluation: its own result: exact where that can be had, else that of the comparison
     objective: the value of the objective on problems that learning never saw; less is better
+    power: that of a trial with this policy, if the objective asks for some
     floor: the regret of the Bayes-optimal policy, where it is known
     stopped: why the search ended: generations, optimum reached, time limit, interrupted
     unbeaten: the classic, or "start" for the point that learning began with, that is the result because
@@ -76,6 +77,7 @@ class Learned(Shown):
     comparison: Comparison | None
     evaluation: Evaluation | None
     objective: float | None
+    power: float | None
     floor: float | None
     stopped: str
     unbeaten: str | None
@@ -134,6 +136,7 @@ class Learned(Shown):
         return {
             **write_data(self.file),
             "objective": self.objective,
+            "power": self.power,
             "unbeaten": self.unbeaten,
             "seconds": round(self.seconds, 3),
             "search_seconds": round(sum(record["seconds"] for record in self.trace), 3),
@@ -211,7 +214,8 @@ def learn(
         The number of arms, if the prior is a text that does not say it.
     objective : str
         `regret` (its mean over problems), `wins` (against `reference`), `quantile:q=0.9`, `worst`,
-        `simple`, or `power:p1=0.3,p2=0.5,least=0.8`: regret with the power of a trial (docs/trials.md).
+        `simple`; for trials (docs/trials.md) `power:p1=0.3,p2=0.5,least=0.8`, which is regret with at
+        least that power, or `worst:grid=0.1:0.9:0.1`, the largest regret over these success rates.
     reference : str or Policy, optional
         The policy that the objective `wins` compares with.
     start : str or Start, optional
@@ -306,8 +310,14 @@ def learn(
         check_whole(episodes, "the number of episodes", 2)
     # A candidate shows whether prior and horizon can be played at all.
     made.policy(made.center).check(prior, task.horizon)
-    if task.objective.power is not None:
+    if task.objective.exact:
+        if paper:
+            raise InputError(
+                f"the paper's protocol draws problems, which the objective {objective} does without; "
+                f"leave the protocol out"
+            )
         judging_method(made.policy(made.center), task)
+    if task.objective.power is not None:
         read_test(task.objective.power.test, prior.arms)
     target = read_target(out, trace_path, resume=resume, force=force)
     announce = announce or silent
@@ -464,6 +474,7 @@ def _finish(
         comparison=None if found is None else found.comparison,
         evaluation=None if found is None else found.evaluation,
         objective=None if found is None else found.objective,
+        power=None if found is None else found.power,
         floor=floor,
         stopped=stopped,
         unbeaten=unbeaten,

@@ -104,6 +104,33 @@ class FinalStates(Shown):
         there = probability > 0.0
         return round_sum(values[there] * probability[there])
 
+    def p_value(
+        self,
+        plays: Sequence[int],
+        successes: Sequence[int],
+        *,
+        test: str = "exact-conditional",
+    ) -> float:
+        """The p-value of the design's own test, for the outcome of a trial.
+
+        Parameters
+        ----------
+        plays, successes : sequence of int
+            The patients and the successes of each arm.
+        test : str
+            `exact-conditional` or `exact`, with settings as for `operating_characteristics`.
+
+        Examples
+        --------
+        >>> import metabandit as mb
+        >>> final = mb.final_states("thompson", 30)
+        >>> round(final.p_value((6, 24), (0, 15)), 4)
+        0.0009
+        """
+        from .critical import own_p_value
+
+        return own_p_value(self, plays, successes, test)
+
     def probability(self, rates: Rates) -> Array:
         """How likely each state is, with these success rates."""
         found = np.zeros(len(self.weight))
@@ -269,7 +296,7 @@ def run_plan(
     check_memory(
         (200 if arms == 2 else 260) * final,
         f"the final states of {arms} arms and {horizon} patients",
-        "choose fewer patients",
+        "choose fewer patients, or the method monte-carlo",
     )
     run: TwoArms | ThreeArms
     if feedback != IMMEDIATE:

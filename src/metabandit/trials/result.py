@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -40,6 +41,10 @@ class Trial(Shown):
         The p-value at which a trial stops at each look, if it may stop early.
     critical : mapping
         For each design the critical value of its own exact test, if that is the test.
+    imbalance : float
+        The share of all patients from which on an imbalance to the wrong side counts.
+    fewer_than : int or None
+        The number of patients that `fewer` compares with.
     """
 
     designs: Mapping[str, tuple[Characteristics, ...]]
@@ -53,6 +58,8 @@ class Trial(Shown):
     looks: tuple[int, ...]
     boundary: tuple[float, ...] | None
     critical: Mapping[str, float | None]
+    imbalance: float
+    fewer_than: int | None
 
     def __getitem__(self, name: str) -> tuple[Characteristics, ...]:
         if name not in self.designs:
@@ -79,6 +86,8 @@ class Trial(Shown):
             "minimum": self.minimum,
             "looks": list(self.looks),
             "boundary": None if self.boundary is None else list(self.boundary),
+            "imbalance": self.imbalance,
+            "fewer_than": self.fewer_than,
         }
 
     def rows(self) -> list[dict[str, str]]:
@@ -98,9 +107,40 @@ class Trial(Shown):
                 if point.rejection is not None:
                     row["rejects"] = f"{point.rejection:.4f}"
                 row["chooses best"] = f"{point.correct_selection:.4f}"
-                row["bias"] = " / ".join(
-                    "" if b is None else f"{round(b, 4) + 0.0:+.4f}" for b in point.bias
+                row["bias"] = " / ".join(map(signed, point.bias))
+                found.append(row)
+        return found
+
+    def more_rows(self) -> list[dict[str, str]]:
+        """The rows of a second table: how patients and estimates are spread."""
+        found = []
+        for place in range(len(next(iter(self.designs.values())))):
+            for name, points in self.designs.items():
+                point = points[place]
+                spread = zip(
+                    *(point.plays_quantiles[q] for q in ("0.5", "0.05", "0.95")), strict=True
                 )
+                row = {
+                    "rates": rates_text(point.rates),
+                    "design": name,
+                    "patients: median (5 % to 95 %)": " / ".join(
+                        f"{middle} ({low} to {high})" for middle, low, high in spread
+                    ),
+                    "wrong side": share(point.wrong_imbalance),
+                }
+                if point.fewer is not None:
+                    row[f"fewer than {self.fewer_than}"] = " / ".join(map(share, point.fewer))
+                if point.favours is not None:
+                    row["rejects for each arm"] = " / ".join(map(share, point.favours))
+                row["root mse"] = " / ".join(
+                    "-" if mse is None else f"{math.sqrt(mse):.4f}" for mse in point.mse
+                )
+                if len(point.mse) == 2:
+                    row["difference: bias"] = signed(point.difference_bias)
+                    mse = point.difference_mse
+                    row["root mse of it"] = "-" if mse is None else f"{math.sqrt(mse):.4f}"
+                if len(self.looks) > 1:
+                    row["ends at each look"] = " / ".join(map(share, point.stopped))
                 found.append(row)
         return found
 
@@ -151,6 +191,16 @@ class Trial(Shown):
         writer.writeheader()
         writer.writerows(lines)
         return text.getvalue()
+
+
+def share(value: float | None) -> str:
+    """A probability, in a cell."""
+    return "-" if value is None else f"{value:.4f}"
+
+
+def signed(value: float | None) -> str:
+    """A bias, in a cell; without a minus before a zero."""
+    return "-" if value is None else f"{round(value, 4) + 0.0:+.4f}"
 
 
 def rates_text(rates: tuple[float, ...] | str) -> str:
