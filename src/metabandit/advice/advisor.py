@@ -146,6 +146,7 @@ def advise(
         task,
         base,
         history,
+        began=began,
         free=effort is None and time_limit is not None,
         tell=progress or _quiet,
         announce=announce or silent,
