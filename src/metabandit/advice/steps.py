@@ -150,6 +150,8 @@ class Steps:
 
     def _warm_up(self) -> None:
         """Load what is compiled, or compile it, which no time limit is for."""
+        from ..kernels.jit import seconds_compiling
+
         task, ready = self.task, simulated.is_compiled()
         if self.measured.exact:
             exact.announce_compilation(task.prior.arms, self.announce, task.feedback)
@@ -163,7 +165,7 @@ class Steps:
         judge.judge([policy("r", start=task.start)], 0)
         limit = task.time_limit
         # To load what is compiled is part of the command.
-        spent = time.monotonic() - self.began if ready else limit.passed
+        spent = limit.passed + (seconds_compiling() if ready else 0.0)
         self.clock = TimeLimit((1.0 - _RESERVE) * limit.seconds - _RESERVED - spent)
 
     # First look ----------------------------------------------------------------------------------
