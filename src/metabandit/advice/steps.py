@@ -212,9 +212,9 @@ class Steps:
             if name == "optimal" or item.content() == self.today.content():
                 continue  # the floor, and what is there already
             why = obstacle(item, self.task)
-            if why is None and item.reads_prior and self.task.horizon > _MOST_SOLVED:
+            if why is None and item.tabled and self.task.horizon > _MOST_SOLVED:
                 why = f"its table takes too long for more than {_MOST_SOLVED} plays"
-            elif why is None and item.reads_prior and not self.clock.allows(30.0):
+            elif why is None and item.tabled and not self.clock.allows(30.0):
                 why = "no time for its table"
             times = costs.slowness(item)
             if why is None and times >= _FAR_TOO_SLOW and not self.measured.exact:
@@ -225,7 +225,7 @@ class Steps:
                 self.skipped.append((name, why))
 
     def _kind(self, item: Policy) -> str:
-        if item.reads_prior:
+        if item.tabled:
             return REFERENCE
         if item.name.partition(":")[0] in _BASELINES:
             return BASELINE
