@@ -54,33 +54,38 @@ KINDS = {
     "gittins": ("gittins", [(2, 1), (2, 1), (5, 1)], {"horizon": 30}),
     "optimal": ("optimal", [(3, 1), (3, 1)], {"horizon": 30}),
     "optimal, beyond": ("optimal", [(20, 9), (20, 9)], {"horizon": 30}),
-    "optimal at random": (mb.ConstrainedPolicy(degree=0.8), [(3, 1), (4, 3)], {"horizon": 30}),
-    "optimal at random, equal": (
-        mb.ConstrainedPolicy(degree=0.7),
-        [(3, 1), (3, 1)],
-        {"horizon": 30},
+    "gittins, Gaussian": (
+        "gittins",
+        [(2, 1), (2, 1), (5, 1)],
+        {"horizon": 30, "rewards": (None, None), "prior": "gaussian"},
     ),
-    "optimal at random, shared": (
+    "constrained": (mb.ConstrainedPolicy(degree=0.8, minimum=5), [(3, 1), (3, 2)], {"horizon": 30}),
+    "constrained, equal": (mb.ConstrainedPolicy(degree=0.8), [(3, 1), (3, 1)], {"horizon": 30}),
+    "split": ("split", [(3, 1), (4, 2), (3, 3)], {}),
+    "a test that runs": ("ab-test", [(9, 3), (10, 4), (9, 5)], {"horizon": 1000}),
+    "a test that ended": ("ab-test", [(90, 3), (95, 80), (91, 30)], {"horizon": 1000}),
+    "the winner, equal": (
+        "split-then-winner:share=0.03",
+        [(10, 3), (10, 5), (10, 5)],
+        {"horizon": 1000},
+    ),
+    "constrained, shared": (
         mb.ConstrainedPolicy(degree=0.9, minimum=5),
         [(9, 7), (3, 1)],
         {"horizon": 30, "min_share": 0.07},
     ),
-    "optimal at random, beyond": (
+    "constrained, beyond": (
         mb.ConstrainedPolicy(degree=0.6),
         [(20, 9), (20, 9)],
         {"horizon": 30},
     ),
-    "a test runs": ("split-then-winner", [(3, 1), (3, 3), (4, 1)], {"horizon": 100}),
-    "a test has a winner": ("split-then-winner", [(9, 3), (9, 5), (9, 4)], {"horizon": 100}),
-    "a test, equal": ("split-then-winner", [(9, 5), (9, 5), (9, 4)], {"horizon": 100}),
-    "a test, shared": (
+    "a test without a clear winner": ("ab-test", [(40, 20), (40, 21), (41, 22)], {}),
+    "a test with equal leaders": ("ab-test", [(40, 30), (40, 30), (40, 2)], {}),
+    "the winner, shared": (
         "split-then-winner",
         [(9, 5), (9, 5), (9, 4)],
         {"horizon": 100, "min_share": 0.07},
     ),
-    "an open test, not clear": ("ab-test", [(40, 20), (40, 21), (41, 22)], {}),
-    "an open test, equal": ("ab-test", [(40, 30), (40, 30), (40, 2)], {}),
-    "an open test, clear": ("ab-test", [(40, 10), (50, 40), (40, 12)], {}),
     "a rule of one's own": (mb.ChoicePolicy("squares", own_rule), APART, {"horizon": 99}),
 }
 
@@ -119,10 +124,19 @@ def test_arms_are_chosen_as_often_as_is_said(kind):
 
 # The others are of a kind with one of these.
 QUICK_ONLY = (
-    "an index", "kl-ucb, equal", "thompson, few plays", "thompson, far apart", "a test runs",
-    "a test has a winner", "a test, shared", "an open test, not clear", "an open test, equal",
-    "an open test, clear", "optimal at random, beyond",
-)  # fmt: skip
+    "an index",
+    "kl-ucb, equal",
+    "thompson, few plays",
+    "thompson, far apart",
+    "gittins, Gaussian",
+    "constrained, equal",
+    "split",
+    "a test that ended",
+    "constrained, beyond",
+    "a test without a clear winner",
+    "a test with equal leaders",
+    "the winner, shared",
+)
 
 
 @pytest.mark.slow

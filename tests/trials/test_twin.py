@@ -50,8 +50,11 @@ def designs(horizon):
     return {
         "equal": (0, twin.known_shares(lambda n, s: naive.shares_of([-x for x in n]))),
         "uniform": (0, twin.known_shares(naive.uniform_shares)),
-        "thompson": (0, twin.known_shares(naive.thompson_shares(1, 1))),
-        "thompson:a=2,b=1": (2, twin.known_shares(naive.thompson_shares(2, 1), minimum=2)),
+        "thompson": (0, twin.known_shares(naive.thompson_shares((1, 1), (1, 1)))),
+        "thompson:a=2,b=1": (
+            2,
+            twin.known_shares(naive.thompson_shares((2, 2), (1, 1)), minimum=2),
+        ),
         "ucb1": (0, index_of("ucb1", 2, horizon)),
         "greedy": (2, index_of("greedy", 2, horizon, minimum=2)),
         "crdp:degree=0.9,minimum=2": (0, twin.known_shares(crdp)),

@@ -69,7 +69,7 @@ def obstacle(policy: Policy, task: Task) -> str | None:
     """Why a policy cannot play a task, or None; tables are not computed for that."""
     try:
         policy.check(task.prior, task.horizon)
-        if not policy.reads_prior:
+        if not policy.tabled:
             return feedback_obstacle(policy.plan(task.prior, task.horizon), task.feedback)
     except InputError as error:
         return str(error).partition(";")[0]

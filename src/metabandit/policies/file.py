@@ -79,6 +79,8 @@ class Power:
 
     def __post_init__(self) -> None:
         _check_start(self.start)
+        if self.start.each_once and self.start.plays is not None:
+            raise ValueError("the start each-once has no parameters here")
         if not 1 <= self.degree <= HIGHEST_DEGREE:
             raise ValueError(f"degree must be 1 to {HIGHEST_DEGREE}, not {self.degree}")
         if not self.weights:
@@ -226,7 +228,21 @@ class PolicyFile(Shown):
 
 def read_file(path: str | Path) -> PolicyFile:
     """A policy file, or an error that says what is wrong with it."""
-    value = read_json(path, "a policy file")
+    return _check_content(read_json(path, "a policy file"), path)
+
+
+def policy_of(content: object, where: str) -> Policy:
+    """The policy that the content of a policy file describes; errors name where it is from."""
+    file = _check_content(content, where)
+    try:
+        policy = file.policy.policy(where)
+    except InputError as error:
+        raise InputError(f"{where} is damaged: {error}") from None
+    policy.learned = file.learned
+    return policy
+
+
+def _check_content(value: Any, path: str | Path) -> PolicyFile:
     if isinstance(value, dict) and value.get("format") == ADVICE_FORMAT:
         value = value.get("policy_file")  # the policy that was recommended
     if not isinstance(value, dict) or value.get("format") != FORMAT:
@@ -254,13 +270,7 @@ def load(path: str | Path) -> Policy:
         from .solved import OptimalPolicy
 
         return OptimalPolicy.load(path)
-    file = read_file(path)
-    try:
-        policy = file.policy.policy(str(path))
-    except InputError as error:
-        raise InputError(f"{path} is damaged: {error}") from None
-    policy.learned = file.learned
-    return policy
+    return policy_of(read_json(path, "a policy file"), str(path))
 
 
 def check_target(path: object, *, resume: bool = False, force: bool = False) -> Path:

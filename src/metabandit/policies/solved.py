@@ -284,6 +284,7 @@ class ConstrainedPolicy(Policy):
 
     binary = True
     reads_prior = True
+    tabled = True
 
     def __init__(
         self,
