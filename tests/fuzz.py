@@ -286,6 +286,7 @@ OPTIONS = {
     },
     "replay": {
         **_FEEDBACK, **_HORIZON, **_SEED, **_JSON, "--policy": (_words(" ".join(POLICIES)), _policy),
+        "--least": (_words("0.01 0.1"), _real), "--shares": (_words("a=0.5,b=0.5"), _words("a=1 a=nan x = a=2,b=-1")),
     },
     "report": {
         **_FORCE,
@@ -313,7 +314,10 @@ OPTIONS = {
         "--details": (),
         "--csv": (_words("new.csv"), lambda random: random.choice(NAMES + FILES)),
     },
-    "store": {},
+    "store": {
+        **_FORCE, "--experiment": (_words("e"), lambda random: random.choice(TEXTS)),
+        "--out": (_words("new.csv"), lambda random: random.choice(NAMES + FILES)),
+    },
     "reproduce": {
         **_SEED, **_THREADS, **_JSON, **_CLUSTER, "--scale": (_words("quick paper"), _words("x")),
         "--out": (_words("new"), lambda random: random.choice(NAMES + FILES)),
@@ -344,7 +348,7 @@ _ARGUMENTS = {
     "fit": [(_words("history.csv log.csv"), lambda random: random.choice(NAMES + FILES))],
     "trial": [(_words("equal crdp crdp:degree=0.9,minimum=2 " + " ".join(POLICIES)), _policy)],
     "store": [
-        (_words("init list"), lambda random: random.choice(TEXTS)),
+        (_words("init list export"), lambda random: random.choice(TEXTS)),
         (_words("sqlite:///store.db sqlite:///new.db"), lambda random: random.choice(
             [f"sqlite:///{name}" for name in NAMES + FILES if name != "empty"] + [
                 "", "x", "sqlite:", "://", "nosuch://x", "postgresql+psycopg://127.0.0.1:1/x", *TEXTS])),
