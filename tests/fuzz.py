@@ -348,7 +348,7 @@ _ARGUMENTS = {
     "fit": [(_words("history.csv log.csv"), lambda random: random.choice(NAMES + FILES))],
     "trial": [(_words("equal crdp crdp:degree=0.9,minimum=2 " + " ".join(POLICIES)), _policy)],
     "store": [
-        (_words("init list export"), lambda random: random.choice(TEXTS)),
+        (_words("init list log"), lambda random: random.choice(TEXTS)),
         (_words("sqlite:///store.db sqlite:///new.db"), lambda random: random.choice(
             [f"sqlite:///{name}" for name in NAMES + FILES if name != "empty"] + [
                 "", "x", "sqlite:", "://", "nosuch://x", "postgresql+psycopg://127.0.0.1:1/x", *TEXTS])),
