@@ -26,6 +26,15 @@ from tests.naive.gittins import gaussian_bonus, gittins_index
 from tests.naive.lanes import play_lanes
 from tests.naive.language import value
 from tests.naive.learning import eda, expected_gap_regret
+from tests.naive.lookahead import (
+    ada_ucb_choice,
+    best_arms,
+    ids_shares,
+    knowledge_choice,
+    shares_choice,
+    ttts_shares,
+    whittle_choice,
+)
 from tests.naive.policies import (
     TIE,
     ab_test_choice,

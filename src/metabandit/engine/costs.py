@@ -106,9 +106,9 @@ def slowness(policy: Policy) -> float:
     results with the same seed and effort depend on these factors.
     """
     if not isinstance(policy, IndexPolicy) or len(policy.trees) > 1:
-        return 3.0
+        return policy.slowness
     used = operators(policy.tree)
-    if "beta_quantile" in used:
+    if used & {"beta_quantile", "beta_optimist"}:
         return 200.0
     return 6.0 if "kl_upper" in used else 1.0
 

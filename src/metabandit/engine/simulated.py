@@ -23,6 +23,7 @@ import numpy.typing as npt
 from ..decisions import (
     Belief,
     BetaBelief,
+    ByBelief,
     ByBonus,
     ByCuts,
     ByEpochs,
@@ -173,6 +174,18 @@ def _believed(belief: Belief) -> Array:
     return np.array([belief.mean, belief.plays, belief.noise])
 
 
+def _lookahead(decision: ByBelief) -> Any:
+    """The function of a rule that compares all arms."""
+    from ..kernels import lookahead
+
+    beta = isinstance(decision.belief, BetaBelief)
+    if decision.rule == "ada-ucb":
+        return lookahead.adaptive
+    if decision.rule in ("kg", "kg-star"):
+        return lookahead.knowledge_beta if beta else lookahead.knowledge_normal
+    return lookahead.shared_beta if beta else lookahead.shared_normal
+
+
 def _interpret(plan: Plan, precision: Precision, feedback: Feedback, waiting: Any) -> Played:
     """A policy as the simulator takes it."""
     from ..kernels import ab_test, decide, machine, simulator
@@ -211,6 +224,9 @@ def _interpret(plan: Plan, precision: Precision, feedback: Feedback, waiting: An
         beta = isinstance(decision.belief, BetaBelief)
         function = decide.thompson_beta if beta else decide.thompson_gaussian
         parameters = _believed(decision.belief)
+    elif isinstance(decision, ByBelief):
+        function = _lookahead(decision)
+        parameters = np.array([decision.number, *_believed(decision.belief)])
     elif isinstance(decision, ByEpochs):
         levels = [(tau, math.log(tau), empty) for tau, empty in decision.levels_up_to(horizon)]
         plain = not waits and feedback.min_share == 0.0 and kind is np.float32
