@@ -56,12 +56,13 @@ simulator-kernels: .venv/dev
 exact-kernels: .venv/dev
 	-@XDG_CACHE_HOME=.venv $(BIN)/metabandit search --horizon 4 --length 3 >/dev/null
 
-# Speed against peers, in one run on one thread; then that of exact evaluation, and of live play.
+# Speed against peers, in one run on one thread; then that of exact evaluation, of live play, and of stores and the service.
 bench: .venv/bench
 	$(BIN)/python benchmarks/speed.py --json benchmarks/speed.json
 	$(BIN)/python benchmarks/exact.py --json benchmarks/exact.json
 	$(BIN)/python benchmarks/play.py --json benchmarks/play.json
 	$(BIN)/python benchmarks/store.py --json benchmarks/store.json
+	$(BIN)/python benchmarks/service.py --json benchmarks/service.json
 
 # The paper's experiments at its own scale: about two hours on two cores; goes on if it was stopped.
 reproduction: .venv/run

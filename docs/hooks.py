@@ -24,7 +24,7 @@ _ROOT = Path(__file__).parent.parent
 _SECTIONS = {
     "Priors and rewards": ("priors", "rewards", "feedback"),
     "Policies": ("policies", "language"),
-    "Measuring": ("engine", "bayes", "replaying"),
+    "Measuring": ("engine", "bayes", "replaying", "offpolicy", "logs"),
     "Trials": ("trials",),
     "Learning": ("learning",),
     "Formulas": ("formulas",),

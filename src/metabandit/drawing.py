@@ -6,6 +6,7 @@ person, or into new ones of pyplot, which a notebook shows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -188,6 +189,49 @@ def dots(rows: Sequence[DotRow], series: Sequence[str], *, x: str, least: float)
     axes.set_xlabel(x)
     axes.grid(axis="y", alpha=0.15)
     figure.legend(loc="outside upper center", ncols=len(series))
+    return figure
+
+
+def _with_sign(value: float) -> str:
+    """A number with its sign and about three digits, never with an exponent."""
+    digits = 0 if value == 0.0 else max(0, 2 - math.floor(math.log10(abs(value))))
+    return f"{value:+,.{digits}f}" if value else "0"
+
+
+# A row of a picture of gains: its label, the gain, its interval, and whether it stands out.
+GainRow = tuple[str, float, tuple[float | None, float | None], bool]
+
+
+def gains(rows: Sequence[GainRow], *, x: str, axes: Any = None) -> Any:
+    """One row per policy, best first: its gain with its interval, and zero as a line.
+
+    Into new axes, or into those given.
+    """
+    figure = None
+    if axes is None:
+        figure, axes = new_axes(5.6, 1.1 + 0.36 * len(rows))
+    places = np.arange(len(rows))[::-1]
+    for (_, mean, (low, high), chosen), y in zip(rows, places, strict=True):
+        colour = BLUE if chosen else GREY
+        axes.barh(y, mean, height=0.55, color=colour, alpha=0.85 if chosen else 0.45, zorder=2)
+        if low is not None and high is not None:
+            axes.plot(
+                [low, high], [y, y], color=INK, linewidth=1.6, solid_capstyle="butt", zorder=3
+            )
+        where = {"textcoords": "offset points", "va": "center", "fontsize": 9}
+        end = max(mean if high is None else high, 0.0)
+        axes.annotate(
+            _with_sign(mean), (end, y), xytext=(6, 0),
+            weight="bold" if chosen else "normal", **where,
+        )  # fmt: skip
+    axes.axvline(0.0, color=INK, linewidth=1.0)
+    axes.set_yticks(places, [_short(label) for label, *_ in rows])
+    for tick, (*_, chosen) in zip(axes.get_yticklabels(), rows, strict=True):
+        tick.set_weight("bold" if chosen else "normal")
+    axes.margins(x=0.14)
+    axes.set_ylim(-0.7, len(rows) - 0.3)
+    axes.set_xlabel(x)
+    axes.grid(axis="y", visible=False)
     return figure
 
 

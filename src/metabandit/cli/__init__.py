@@ -41,6 +41,7 @@ _STORY = {
     "Put it to work": {
         "export": "metabandit export policy.json --to sql --dialect postgresql",
         "store": "metabandit store init sqlite:///bandit.db",
+        "serve": "metabandit serve --store sqlite:///bandit.db --port 8000",
     },
     "Published experiments": {
         "reproduce": "metabandit reproduce table1 --scale quick --out build/quick",

@@ -100,17 +100,8 @@ def next_command(path: Path, rival: str, task: Comparison | Origin) -> str:
     """Return the command that evaluates a policy file beside a rival on the same task."""
     return (
         f"metabandit evaluate {shlex.quote(str(path))} {rival} --prior {shlex.quote(task.prior)} "
-        f"--arms {task.arms} --horizon {task.horizon}{_feedback_options(task.feedback)}"
+        f"--arms {task.arms} --horizon {task.horizon}{task.feedback.options()}"
     )
-
-
-def _feedback_options(feedback: Feedback) -> str:
-    plain, text = Feedback(), ""
-    for name, value in feedback.to_dict().items():
-        if value != getattr(plain, name):
-            shown = ",".join(map(str, value)) if isinstance(value, tuple) else value
-            text += f" --{name.replace('_', '-')} {shown}"
-    return text
 
 
 def say(message: str) -> None:

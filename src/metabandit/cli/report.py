@@ -16,8 +16,8 @@ def command(
     records: Annotated[
         list[Path],
         typer.Argument(
-            help="The folder or records.jsonl of a reproduction; or files with what evaluate, learn, "
-            "search or trial printed with --json.",
+            help="An advice; the folder or records.jsonl of a reproduction; or files with what evaluate, "
+            "learn, search or trial printed with --json.",
             show_default=False,
         ),
     ],

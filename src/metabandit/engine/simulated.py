@@ -431,7 +431,9 @@ class Simulation:
         [policy, problem] from the first cut to the last; with `sums` its sum from each cut to the
         next. A policy whose index is not a finite number somewhere has infinite regret.
         """
-        sampling = replace(self.sampling, seed=seed, checkpoints=())
+        # Lanes without an episode take as long as others.
+        lanes = min(self.sampling.lanes, 64 * -(-(cuts[-1] - cuts[0]) * self.sampling.runs // 64))
+        sampling = replace(self.sampling, seed=seed, checkpoints=(), lanes=lanes)
         fresh = Simulation(self.prior, self.horizon, sampling, plans, feedback=self.feedback)
         if not sums:
             return fresh._each(cuts[0], cuts[-1], threads)

@@ -84,6 +84,8 @@ class Rule:
 
     # What it remembers beyond the counts; most remember nothing.
     memory: dict[str, Any] | None = None
+    # Whether an arm may have had half a play.
+    fractions = False
 
     def choose(self, moment: Moment) -> int:
         """The position of the arm to play."""
@@ -110,6 +112,8 @@ class Rule:
 
 class IndexRule(Rule):
     """The largest index, after needed plays and random ones (see decisions.py)."""
+
+    fractions = True
 
     def __init__(self, name: str, decision: Index) -> None:
         self.name = name
@@ -358,8 +362,12 @@ def _check_known(arms: Sequence[ArmName], known: Container[ArmName]) -> None:
 class PosteriorRule(Rule):
     """Thompson sampling: the largest draw from the posteriors."""
 
+    fractions = True
+
     def __init__(self, decision: ByPosterior, arms: Sequence[ArmName]) -> None:
         self.believed = Believed(decision.belief, arms)
+        # The chances that were computed last: they change with rewards only, and take long.
+        self._known: tuple[list[tuple[float, float]], list[float]] | None = None
 
     def check(self, arms: Sequence[ArmName]) -> None:
         self.believed.check(arms)
@@ -372,7 +380,10 @@ class PosteriorRule(Rule):
     def chances(self, moment: Moment) -> list[float]:
         betas = self.believed.betas(moment.arms)
         if betas is not None:
-            return chances_of_the_largest([beta_draw(*item) for item in betas])
+            if self._known is None or self._known[0] != betas:
+                draws = [beta_draw(*item) for item in betas]
+                self._known = betas, chances_of_the_largest(draws)
+            return self._known[1]
         # An arm of which nothing is known draws more than any other, or less, with equal chances.
         posteriors = self.believed.normals(moment.arms)
         found, left = [0.0] * len(posteriors), 1.0
@@ -639,6 +650,8 @@ class TestRule(Rule):
 
 class OwnRule(Rule):
     """A person's own choose(n, r, s, t, h, u), as it is."""
+
+    fractions = True
 
     def __init__(self, name: str, decision: Own) -> None:
         self.name = name

@@ -176,6 +176,8 @@ class Policy(Shown, ABC):
         on_duplicate: str = "refuse",
         expire: float | None = None,
         expired: float | None = None,
+        warm_start: object = None,
+        warm_weight: float = 1.0,
     ) -> Player:
         """Put the policy to use on these arms.
 
@@ -216,6 +218,12 @@ class Policy(Shown, ABC):
             Seconds after which a choice waits for its reward no longer.
         expired : float, optional
             The reward that counts for a choice that expired, such as 0; none by default.
+        warm_start : mapping, data frame or path, optional
+            What the arms have done before: a mapping from arms to (plays, total) or (plays, total,
+            squares), or a data frame or CSV file with the columns arm, plays, total and squares. It counts
+            as pseudo-observations; arms that have some need no first play.
+        warm_weight : float
+            The weight of a play of that history, above 0 and up to 1; a fifth for 0.2.
 
         Returns
         -------
@@ -247,6 +255,8 @@ class Policy(Shown, ABC):
             on_duplicate=on_duplicate,
             expire=expire,
             expired=expired,
+            warm_start=warm_start,
+            warm_weight=warm_weight,
         )
 
     def __str__(self) -> str:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 FORMAT: Literal["metabandit policy"] = "metabandit policy"
 PLAYER_FORMAT = "metabandit player"
+ADVICE_FORMAT = "metabandit advice"
 VERSION: Literal[1] = 1
 
 
@@ -225,7 +226,23 @@ class PolicyFile(Shown):
 
 def read_file(path: str | Path) -> PolicyFile:
     """A policy file, or an error that says what is wrong with it."""
-    value = read_json(path, "a policy file")
+    return _check_content(read_json(path, "a policy file"), path)
+
+
+def policy_of(content: object, where: str) -> Policy:
+    """The policy that the content of a policy file describes; errors name where it is from."""
+    file = _check_content(content, where)
+    try:
+        policy = file.policy.policy(where)
+    except InputError as error:
+        raise InputError(f"{where} is damaged: {error}") from None
+    policy.learned = file.learned
+    return policy
+
+
+def _check_content(value: Any, path: str | Path) -> PolicyFile:
+    if isinstance(value, dict) and value.get("format") == ADVICE_FORMAT:
+        value = value.get("policy_file")  # the policy that was recommended
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         hint = ""
         if isinstance(value, dict) and value.get("format") == PLAYER_FORMAT:
@@ -251,13 +268,7 @@ def load(path: str | Path) -> Policy:
         from .solved import OptimalPolicy
 
         return OptimalPolicy.load(path)
-    file = read_file(path)
-    try:
-        policy = file.policy.policy(str(path))
-    except InputError as error:
-        raise InputError(f"{path} is damaged: {error}") from None
-    policy.learned = file.learned
-    return policy
+    return policy_of(read_json(path, "a policy file"), str(path))
 
 
 def check_target(path: object, *, resume: bool = False, force: bool = False) -> Path:

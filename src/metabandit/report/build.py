@@ -26,8 +26,8 @@ def load_report(paths: str | Path | Sequence[str | Path]) -> Report:
     Parameters
     ----------
     paths : path or sequence of paths
-        The folder or the ``records.jsonl`` of a reproduction; or files with what ``evaluate``,
-        ``learn`` or ``search`` printed with ``--json``, which become one report.
+        The folder or the ``records.jsonl`` of a reproduction; an advice; or files with what
+        ``evaluate``, ``learn`` or ``search`` printed with ``--json``, which become one report.
 
     Returns
     -------

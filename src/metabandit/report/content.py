@@ -62,13 +62,14 @@ class Figure:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a report, under a heading."""
+    """A part of a report, under a heading; `code` is what to type, with what it is for."""
 
     id: str
     title: str
     paragraphs: tuple[str, ...] = ()
     tables: tuple[ReportTable, ...] = ()
     figures: tuple[Figure, ...] = ()
+    code: tuple[tuple[str, str], ...] = ()
 
 
 # A section to be: its id and title, with tables and figures of which some may be missing.

@@ -1,4 +1,4 @@
-"""Reports of single runs: what `evaluate`, `learn`, `search` and `trial` print with --json."""
+"""Reports of single runs: what `evaluate`, `learn`, `search`, `trial` and `advise` print with --json."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from ..data import read_data
 from ..drawing import Line, curves, dots, lengths
 from ..engine.results import NORMAL_95, floor_name
 from ..errors import InputError
-from ..policies.file import PolicyFile
+from ..policies.file import ADVICE_FORMAT, PolicyFile
 from ..priors import Bernoulli
 from ..priors import prior as read_prior
+from .advice import advice_report
 from .content import Cell, Figure, Part, Report, ReportTable, make_sections, number, percent, row
 from .maps import policy_maps
 from .registry import published_formulas
 from .trials import trial_parts
 
 SOURCES = (
-    "a report is made from what `evaluate`, `learn`, `search` or `trial` printed with --json, or from the "
-    "records of `reproduce`"
+    "a report is made from an advice, from what `evaluate`, `learn`, `search` or `trial` printed with --json, "
+    "or from the records of `reproduce`"
 )
 # Lines that one picture can hold.
 _MOST_LINES = 8
@@ -49,6 +50,8 @@ def run_report(value: Run, prefix: str) -> Report:
                 for place, item in enumerate(value["results"], 1)
             ]
         )
+    if value.get("format") == ADVICE_FORMAT:
+        return advice_report(value, prefix)
     if "seconds" not in value and "learned" in value:
         raise InputError(
             "this is the policy that was found, not the run; give what `learn` or `search` printed with --json"
