@@ -27,12 +27,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-# Standard deviations to both sides in which a normal posterior lies, and how many of the narrowest
-# posterior's a step between points may have.
-_WIDE = 7.0
-_STEP = 0.5
-# The logarithm of the chance that is left out of a Beta posterior at either end.
-_TAIL = -16.0
+# Of posteriors: the logarithm of the chance that is left out at either end, and how many standard
+# deviations of the narrowest a step between points may have. If leaders are all but certain, top-two sampling
+# asks which of very small chances is the larger.
+_TAIL, _STEP = -16.0, 0.5
+_FINE_TAIL, _FINE_STEP = -50.0, 0.2
 # Points that an integral takes at most.
 MOST_POINTS = 4096
 
@@ -131,19 +130,24 @@ def normal_knowledge(
         values[k] = means[k] + (left - 1.0) * gain
 
 
-def beta_end(a: float, b: float) -> float:
+def wide(tail: float) -> float:
+    """Standard deviations beyond which a normal variate is with a chance of about exp(tail) only."""
+    return 1.0 + math.sqrt(-2.0 * tail)
+
+
+def beta_end(a: float, b: float, tail: float) -> float:
     """ln(x/(1 - x)) for an x below which a Beta(a, b) variate hardly ever is.
 
     Its chance is at most x^a/(a B(a, b)) for b >= 1, which is not close where a is large.
     """
-    far = (_TAIL + math.lgamma(a + 1.0) + math.lgamma(b) - math.lgamma(a + b)) / a
+    far = (tail + math.lgamma(a + 1.0) + math.lgamma(b) - math.lgamma(a + b)) / a
     if a < 20.0:
         return far
-    return max(far, math.log(a / b) - _WIDE * math.sqrt(1.0 / a + 1.0 / b))
+    return max(far, math.log(a / b) - wide(tail) * math.sqrt(1.0 / a + 1.0 / b))
 
 
 def fill_beta(
-    a: Any, b: Any, density: Any, below: Any, partial: Any, x: Any, room: Any
+    a: Any, b: Any, fine: bool, density: Any, below: Any, partial: Any, x: Any, room: Any
 ) -> tuple[int, float]:
     """Density, distribution and partial mean of Beta posteriors at points x; returns points and distance.
 
@@ -151,14 +155,15 @@ def fill_beta(
     smooth and fall exponentially to both sides; they begin where the best arm may be. What lies between
     points is a sum with the correction of Euler and Maclaurin.
     """
+    tail = _FINE_TAIL if fine else _TAIL
     low, high, narrow = -math.inf, -math.inf, math.inf
     for k in range(len(a)):
-        low = max(low, beta_end(a[k], b[k]))
-        high = max(high, -beta_end(b[k], a[k]))
+        low = max(low, beta_end(a[k], b[k], tail))
+        high = max(high, -beta_end(b[k], a[k], tail))
     for k in range(len(a)):
-        if -beta_end(b[k], a[k]) > low:
+        if -beta_end(b[k], a[k], tail) > low:
             narrow = min(narrow, math.sqrt(1.0 / a[k] + 1.0 / b[k]))
-    points, step = spaced(low, high, min(_STEP * narrow, 0.75))
+    points, step = spaced(low, high, min((_FINE_STEP if fine else _STEP) * narrow, 0.75))
     for g in range(points):
         y = low + g * step
         odds = math.exp(-abs(y))
@@ -197,15 +202,16 @@ def spaced(low: float, high: float, step: float) -> tuple[int, float]:
 
 
 def fill_normal(
-    means: Any, deviations: Any, density: Any, below: Any, partial: Any, x: Any
+    means: Any, deviations: Any, fine: bool, density: Any, below: Any, partial: Any, x: Any
 ) -> tuple[int, float]:
     """The same for normal posteriors, from where the best arm may be upwards; returns points and distance."""
+    far = wide(_FINE_TAIL if fine else _TAIL)
     low, high, narrow = -math.inf, -math.inf, math.inf
     for k in range(len(means)):
-        low = max(low, means[k] - _WIDE * deviations[k])
-        high = max(high, means[k] + _WIDE * deviations[k])
+        low = max(low, means[k] - far * deviations[k])
+        high = max(high, means[k] + far * deviations[k])
     for k in range(len(means)):
-        if means[k] + _WIDE * deviations[k] > low:
+        if means[k] + far * deviations[k] > low:
             narrow = min(narrow, deviations[k])
     points, step = spaced(low, high, _STEP * narrow)
     for g in range(points):

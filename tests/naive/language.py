@@ -6,7 +6,7 @@ import itertools
 import math
 
 import numpy as np
-from scipy import special
+from scipy import optimize, special
 
 from metabandit.language import Apply, Constant, Name, Tree
 
@@ -43,16 +43,14 @@ def polynomial(values: list[float], weights: list[float]) -> float:
 
 # Of the first value and the last, as NumPy's numbers, and of all as they are.
 def _break_even(discount, mean, larger, low, high):
-    """The v with v = (1 - discount) mean + discount larger(v), by bisection; larger(v) is E[max(v, u)]."""
+    """The v with v = (1 - discount) mean + discount larger(v); larger(v) is E[max(v, u)]."""
     if not 0 <= discount < 1:
         return math.nan
-    for _ in range(200):
-        v = (low + high) / 2
-        if v < (1 - discount) * mean + discount * larger(v):
-            low = v
-        else:
-            high = v
-    return v
+
+    def excess(v):
+        return v - (1 - discount) * mean - discount * larger(v)
+
+    return optimize.brentq(excess, low, high, xtol=1e-15)
 
 
 def beta_optimist(discount, a, b):

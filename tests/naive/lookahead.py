@@ -79,8 +79,8 @@ def best_arms(known, beta: bool):
         x, step = _X, 0.02
         rows = [_on_grid(*posterior) for posterior in known]
     else:
-        low = max(m - 8 * d for m, d in known)
-        x = np.linspace(low, max(m + 8 * d for m, d in known), 4000)
+        low = max(m - 12 * d for m, d in known)
+        x = np.linspace(low, max(m + 12 * d for m, d in known), 6000)
         step, rows = x[1] - x[0], []
         for m, d in known:
             z = (x - m) / d

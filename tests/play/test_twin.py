@@ -109,7 +109,7 @@ def test_arms_of_which_different_things_are_known(text):
     [
         pytest.param(name, marks=[pytest.mark.slow] if name == "gittins" else [])
         for name in [*CATALOGUE, *OTHERS]
-        if name != "optimal"
+        if name not in ("optimal", "whittle")
     ],
 )
 @pytest.mark.parametrize(

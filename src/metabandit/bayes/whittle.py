@@ -12,6 +12,7 @@ played about once per step.
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 
@@ -47,4 +48,10 @@ def advantages(means: tuple[float, float], prices: Array) -> Array:
 
 def prices_of(prior: Bernoulli, horizon: int) -> Array:
     """The price of a play after each number of plays."""
+    return _prices(prior.alpha, prior.beta, horizon)
+
+
+@cache
+def _prices(alpha: tuple[float, ...], beta: tuple[float, ...], horizon: int) -> Array:
+    prior = Bernoulli(alpha=alpha, beta=beta)
     return lagrangian_prices(prior, horizon, lambda work, count: list(map(work, range(count))))[1]

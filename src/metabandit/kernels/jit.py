@@ -238,6 +238,7 @@ for _function in (
     lookahead.best_normal_gain,
     lookahead.beta_knowledge,
     lookahead.normal_knowledge,
+    lookahead.wide,
     lookahead.beta_end,
     lookahead.spaced,
     lookahead.fill_beta,

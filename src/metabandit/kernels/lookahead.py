@@ -92,9 +92,12 @@ def shared_beta(step, t, horizon, stats, sums, memory, parameters, keys, chosen)
     arms = sums.shape[0]
     a, b, room = np.empty(arms), np.empty(arms), np.empty((4, arms))
     rows, lines = np.empty((3, arms, _POINTS + 8)), np.empty((2, _POINTS))
+    fine = parameters[0] >= 0.0
     for i in range(chosen.shape[0]):
         _beta_posteriors(parameters[1:], stats, sums, i, a, b)
-        points, distance = lookahead.fill_beta(a, b, rows[0], rows[1], rows[2], lines[0], lines[1])
+        points, distance = lookahead.fill_beta(
+            a, b, fine, rows[0], rows[1], rows[2], lines[0], lines[1]
+        )
         for k in range(arms):
             room[0, k] = a[k] / (a[k] + b[k])
         lookahead.shares(parameters[0], points, distance, rows, lines, room)
@@ -107,10 +110,11 @@ def shared_normal(step, t, horizon, stats, sums, memory, parameters, keys, chose
     arms = sums.shape[0]
     deviations, room = np.empty(arms), np.empty((4, arms))
     rows, lines = np.empty((3, arms, _POINTS + 8)), np.empty((2, _POINTS))
+    fine = parameters[0] >= 0.0
     for i in range(chosen.shape[0]):
         _normal_posteriors(parameters[1:], stats, sums, i, room[0], deviations)
         points, distance = lookahead.fill_normal(
-            room[0], deviations, rows[0], rows[1], rows[2], lines[0]
+            room[0], deviations, fine, rows[0], rows[1], rows[2], lines[0]
         )
         lookahead.shares(parameters[0], points, distance, rows, lines, room)
         chosen[i] = _drawn(room[3], keys[i], step)
@@ -118,7 +122,7 @@ def shared_normal(step, t, horizon, stats, sums, memory, parameters, keys, chose
 
 @pointer(DECIDE)
 def adaptive(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
-    """ADA-UCB; parameters[0] is the deviation of rewards."""
+    """ADA-UCB; the last of the parameters is the deviation of rewards."""
     arms = sums.shape[0]
     plays, means, values = np.empty(arms), np.empty(arms), np.empty(arms)
     tie = TIE if stats.itemsize == 4 else FINE_TIE
@@ -126,5 +130,5 @@ def adaptive(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
         for k in range(arms):
             plays[k] = stats[k, N, i]
             means[k] = stats[k, R, i]
-        lookahead.adaptive_bounds(plays, means, np.float64(horizon), parameters[0], values)
+        lookahead.adaptive_bounds(plays, means, np.float64(horizon), parameters[3], values)
         chosen[i] = best_of(values, keys[i], step, tie)[0]

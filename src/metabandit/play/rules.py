@@ -476,15 +476,18 @@ class BeliefRule(Rule):
             self._room.append([[0.0] * lookahead.MOST_POINTS for _ in range(2)])
         *rows, lines = self._room
         by_arm = [[0.0] * count for _ in range(4)]
+        fine = self.decision.number >= 0.0
         betas = self._betas(moment.arms)
         if betas is not None:
             a, b = zip(*betas, strict=True)
             by_arm[0] = [one / (one + two) for one, two in betas]
-            points, step = lookahead.fill_beta(a, b, rows[0], rows[1], rows[2], lines[0], lines[1])
+            points, step = lookahead.fill_beta(
+                a, b, fine, rows[0], rows[1], rows[2], lines[0], lines[1]
+            )
         else:
             by_arm[0], deviations = self._normals(moment.arms)
             points, step = lookahead.fill_normal(
-                by_arm[0], deviations, rows[0], rows[1], rows[2], lines[0]
+                by_arm[0], deviations, fine, rows[0], rows[1], rows[2], lines[0]
             )
         lookahead.shares(self.decision.number, points, step, rows, lines, by_arm)
         return by_arm[3]
