@@ -6,7 +6,7 @@ BIN := .venv/bin
 # where the environment says not to.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check test lint simulator-kernels exact-kernels bench reproduction learning formulas cluster feedback picture docs test-lowest test-pythons clean
+.PHONY: demo check test lint simulator-kernels exact-kernels bench reproduction learning formulas cluster feedback trials picture docs test-lowest test-pythons clean
 
 .venv/made:
 	$(PYTHON) -m venv .venv
@@ -56,12 +56,13 @@ simulator-kernels: .venv/dev
 exact-kernels: .venv/dev
 	-@XDG_CACHE_HOME=.venv $(BIN)/metabandit search --horizon 4 --length 3 >/dev/null
 
-# Speed against peers, in one run on one thread; then that of exact evaluation, and of live play.
+# Speed against peers, in one run on one thread; then that of exact evaluation, of live play, and of stores and the service.
 bench: .venv/bench
 	$(BIN)/python benchmarks/speed.py --json benchmarks/speed.json
 	$(BIN)/python benchmarks/exact.py --json benchmarks/exact.json
 	$(BIN)/python benchmarks/play.py --json benchmarks/play.json
 	$(BIN)/python benchmarks/store.py --json benchmarks/store.json
+	$(BIN)/python benchmarks/service.py --json benchmarks/service.json
 
 # The paper's experiments at its own scale: about two hours on two cores; goes on if it was stopped.
 reproduction: .venv/run
@@ -84,6 +85,10 @@ cluster: .venv/dev
 # What batches and delays cost: the picture and the tables of docs/feedback.md, about ten minutes.
 feedback: .venv/run
 	$(BIN)/python benchmarks/feedback.py docs/feedback.svg docs/feedback-results.md
+
+# Tests of adaptive trials, and what randomisation buys: tables and pictures of docs/trials.md, about two minutes.
+trials: .venv/run
+	$(BIN)/python benchmarks/trials.py
 
 # The pictures of the README and of docs/formulas.md.
 picture: .venv/run

@@ -19,12 +19,12 @@ from mkdocs.structure.files import File, Files
 import metabandit
 from metabandit.cli import app
 
-_EXAMPLES = Path(__file__).parent.parent / "examples"
+_ROOT = Path(__file__).parent.parent
 # Sections of the API page, and the modules whose public names they hold.
 _SECTIONS = {
     "Priors and rewards": ("priors", "rewards", "feedback"),
     "Policies": ("policies", "language"),
-    "Measuring": ("engine", "bayes", "replaying"),
+    "Measuring": ("engine", "bayes", "replaying", "offpolicy", "logs"),
     "Trials": ("trials",),
     "Learning": ("learning",),
     "Formulas": ("formulas",),
@@ -38,8 +38,14 @@ _SECTIONS = {
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages that are made here."""
-    pages = {"api.md": _api(), "commands.md": _commands()}
-    for path in sorted(_EXAMPLES.glob("*.py")):
+    pages = {
+        "api.md": _api(),
+        "commands.md": _commands(),
+        "contributing.md": re.sub(
+            r"\]\(docs/", "](", (_ROOT / "CONTRIBUTING.md").read_text("utf-8")
+        ),
+    }
+    for path in sorted((_ROOT / "examples").glob("*.py")):
         pages[f"examples/{path.stem}.md"] = f"# {path.name}\n\n```python\n{path.read_text()}```\n"
     for name, text in pages.items():
         files.append(File.generated(config, name, content=text))
@@ -47,7 +53,8 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Let links to the folder of examples lead to their pages."""
+    """Let links to what is outside the folder of the pages lead to their pages."""
+    markdown = markdown.replace("](../CONTRIBUTING.md)", "](contributing.md)")
     return re.sub(r"\]\(\.\./examples/(\w+)\.py\)", r"](examples/\1.md)", markdown)
 
 

@@ -14,6 +14,7 @@ import pytest
 
 import metabandit as mb
 from metabandit import load_report, write_report
+from metabandit.drawing import COLOURS, INK, curves, dots
 from metabandit.report import registry
 from metabandit.report.content import (
     Cell,
@@ -24,7 +25,7 @@ from metabandit.report.content import (
     percent,
     significant,
 )
-from metabandit.report.drawing import COLOURS, INK, check_picture, curves, dots, svg
+from metabandit.report.drawing import check_picture, svg
 from metabandit.report.maps import indices
 from metabandit.report.writing import as_markdown, latex, markdown
 from metabandit.studies.maes2012 import PARTS, SCALES, findings, paper

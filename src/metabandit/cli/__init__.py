@@ -35,12 +35,13 @@ _STORY = {
         "evaluate": "metabandit evaluate ucb1 thompson 'r + 3/(n + 2)' --horizon 100",
         "optimal": "metabandit optimal --arms 2 --horizon 100",
         "trial": "metabandit trial thompson split --at 0.3,0.5 --at 0.5,0.5 --horizon 75 --test fisher",
-        "replay": "metabandit replay log.csv ucb1 thompson",
+        "replay": "metabandit replay log.csv --policy ucb1 --policy thompson",
         "policies": "metabandit policies",
     },
     "Put it to work": {
         "export": "metabandit export policy.json --to sql --dialect postgresql",
         "store": "metabandit store init sqlite:///bandit.db",
+        "serve": "metabandit serve --store sqlite:///bandit.db --port 8000",
     },
     "Published experiments": {
         "reproduce": "metabandit reproduce table1 --scale quick --out build/quick",

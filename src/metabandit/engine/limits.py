@@ -35,3 +35,11 @@ class TimeLimit:
     def left(self) -> float:
         """Seconds that are left; never less than 0."""
         return max(0.0, self.seconds - self.passed)
+
+    def allows(self, seconds: float) -> bool:
+        """Whether what takes this long ends in time."""
+        return seconds <= self.seconds - self.passed
+
+    def part(self, share: float) -> TimeLimit:
+        """A limit for this share of what is left."""
+        return TimeLimit(share * self.left)

@@ -16,7 +16,7 @@ from ..feedback import IMMEDIATE, Feedback
 from ..memory import LONGEST, check_time
 from ..policies import Policy, Start, policy
 from ..priors import Prior, check_prior
-from ..settings import check_horizon, check_seed, check_whole, read_number
+from ..settings import check_horizon, check_seed, check_whole, read_number, read_seconds
 from ..workers import Workers, make_workers
 from .floor import Floor
 from .limits import TimeLimit
@@ -164,7 +164,7 @@ def _check_effort(effort: Any) -> float:
 
 
 def _check_time_limit(limit: Any) -> TimeLimit:
-    number = read_number(limit, "the time limit")
+    number = read_seconds(limit) if isinstance(limit, str) else read_number(limit, "the time limit")
     if number <= 0.0:
         raise InputError(f"the time limit must be greater than 0 seconds, not {number:g}")
     return TimeLimit(number)

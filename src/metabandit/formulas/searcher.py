@@ -31,7 +31,8 @@ from ..policies.file import (
     rewards_of,
 )
 from ..policies.start import default_start
-from ..priors import Prior, Table
+from ..priors import Prior, Table, read_prior
+from ..progress import Told, shares, with_progress
 from ..settings import check_whole
 from .classes import Classes
 from .enumeration import kept_classes
@@ -59,11 +60,13 @@ def state_path(out: Path) -> Path:
     return out.with_name(f"{out.stem}.search.npz")
 
 
+@with_progress("searching", shares)
 @reserving
 def search(
-    prior: Prior,
+    prior: str | Prior,
     horizon: int,
     *,
+    arms: int | None = None,
     length: int | None = None,
     classes: Classes | str | Path | None = None,
     grammar: Grammar | None = None,
@@ -78,24 +81,26 @@ def search(
     seed: int = 0,
     effort: float = 1.0,
     floor_effort: float | None = None,
-    time_limit: float | None = None,
+    time_limit: float | str | None = None,
     threads: int | None = None,
     executor: Executor | None = None,
     measured: bool = True,
     out: str | Path | None = None,
     resume: bool = False,
     force: bool = False,
-    progress: Report | None = None,
+    progress: Told = None,
     announce: Callable[[str], None] | None = None,
 ) -> Found:
     """Find the best small formula for problems drawn from a prior.
 
     Parameters
     ----------
-    prior : Prior
-        What problems are like.
+    prior : Prior or str
+        What problems are like: a prior, or its text as the command line takes it.
     horizon : int
         Plays per episode.
+    arms : int, optional
+        The number of arms, if the prior is a text that does not say it.
     length : int, optional
         Symbols of the longest formulas, 7 by default.
     classes : Classes or path, optional
@@ -121,8 +126,9 @@ def search(
     floor_effort : float, optional
         How much is computed for the floor where it is a lower bound (see `lower_bound`); by default as
         the effort, up to 1.
-    time_limit : float, optional
-        Seconds that all of it may take: classes, floor, search and measurement, but not compiling.
+    time_limit : float or str, optional
+        Seconds that all of it may take, or a text such as 5m: classes, floor, search and measurement, but
+        not compiling.
     threads : int, optional
         All cores by default.
     executor : concurrent.futures.Executor, optional
@@ -133,8 +139,10 @@ def search(
         The policy file to write; the state of the search is kept beside it until the end.
     resume, force : bool
         Continue the search whose state is there; overwrite what is there.
-    progress, announce : callable, optional
-        Called with the share that is done and what is going on, and with messages.
+    progress : callable or bool, optional
+        Called with the share that is done and what is going on; a bar by default, False for none.
+    announce : callable, optional
+        Called with messages.
 
     Returns
     -------
@@ -153,6 +161,7 @@ def search(
     'max(r, 1/5)'
     """
     began = time.monotonic()
+    prior = read_prior(prior, arms=arms)
     if isinstance(prior, Table):
         prior = prior.split()
     task = read_task(
@@ -160,9 +169,9 @@ def search(
         floor_effort=floor_effort, time_limit=time_limit, threads=threads, executor=executor,
         feedback=feedback,
     )  # fmt: skip
-    if task.objective.power is not None:
+    if task.objective.exact:
         raise InputError(
-            "the objective power is for learn; search by regret, then learn the numbers"
+            f"the objective {objective} is for learn; search by regret, then learn the numbers"
         )
     if strategy not in (*STRATEGIES, AUTO):
         raise InputError(

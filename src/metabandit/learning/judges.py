@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 
 from ..engine import costs, exact
 from ..engine.engine import Engine
-from ..engine.objectives import WantedPower
 from ..engine.simulated import Sampling, coarse_obstacle, has_posterior
 from ..engine.task import Task
 from ..errors import InputError
 from ..policies import Plan, Policy
-from ..priors import Table
+from ..priors import Prior, Table
 from ..priors.families import Array
 from ..trials import power_of
 
@@ -48,14 +47,29 @@ _NO_GENERATION = 2**31 + 1
 _PARTS = 8
 
 
+def judged_on(task: Task) -> Prior:
+    """The problems of the objective: those of the prior, or a grid of success rates."""
+    rates, prior = task.objective.grid, task.prior
+    if rates is None:
+        return prior
+    if not prior.family.binary:
+        raise InputError(f"a grid of success rates is for arms that pay 0 or 1, not for {prior}")
+    if prior.arms > 2:
+        raise InputError(f"the worst over a grid is computed for 2 arms, not {prior.arms}")
+    return Table(list(product(rates, repeat=prior.arms)))
+
+
 def judging_method(example: Policy, task: Task) -> str:
     """How candidates like this one are judged, unless by the paper's protocol (see Judge)."""
-    prior, horizon, feedback = task.prior, task.horizon, task.feedback
-    why = exact.obstacle(prior, [example.plan(prior, horizon)], horizon, feedback)
-    if task.objective.power is not None:
+    prior, horizon, feedback = judged_on(task), task.horizon, task.feedback
+    why = exact.obstacle(prior, [example.plan(task.prior, horizon)], horizon, feedback)
+    if task.objective.exact:
         if why is not None:
-            raise InputError(f"power is computed exactly, but {why}; choose another objective")
-        return EXACTLY
+            raise InputError(
+                f"the objective {task.objective.name} is computed exactly, but {why}; choose another "
+                f"objective"
+            )
+        return EXACTLY if task.objective.grid is None else ON_PROBLEMS
     if why is not None:
         return SIMULATED
     if task.objective.mean:
@@ -95,8 +109,9 @@ class Judge:
         training: tuple[int, int] | None = None,
         growth: float = 0.0,
     ) -> None:
-        prior, objective = task.prior, task.objective
-        self.task, self.objective, self.method, self.seed = task, objective, method, seed
+        prior, objective = judged_on(task), task.objective
+        self.task, self.prior, self.objective = task, prior, objective
+        self.method, self.seed = method, seed
         all_known = method == ON_PROBLEMS and isinstance(prior, Table)
         self.fixed = training is not None or all_known
         self.growth = growth
@@ -109,7 +124,7 @@ class Judge:
         self.reference: Plan | None = None
         size = 0
         if task.reference is not None:
-            self.reference = task.reference.plan(prior, task.horizon)
+            self.reference = task.reference.plan(task.prior, task.horizon)
             size = self.reference.size
         # The same for all generations, so that a worker makes its tools once.
         workers = task.workers.able_to_send(size)
@@ -128,9 +143,10 @@ class Judge:
 
     def can_judge(self, candidate: Policy) -> bool:
         """Whether this way of judging is for the candidate, too."""
-        prior, horizon, feedback = self.task.prior, self.task.horizon, self.task.feedback
-        plan = candidate.plan(prior, horizon)
-        return self.method == SIMULATED or exact.obstacle(prior, [plan], horizon, feedback) is None
+        horizon, feedback = self.task.horizon, self.task.feedback
+        plan = candidate.plan(self.task.prior, horizon)
+        why = exact.obstacle(self.prior, [plan], horizon, feedback)
+        return self.method == SIMULATED or why is None
 
     def judge(self, candidates: Sequence[Policy | None], generation: int) -> tuple[Array, float]:
         """The values of candidates, infinite where one cannot be played, and their noise.
@@ -162,7 +178,8 @@ class Judge:
             regret = self.engine.exact_regret(plans, simple=self.objective.simple)
             values[places] = regret.mean(axis=1)
             if self.objective.power is not None:
-                values[places] += self._penalties(plans, self.objective.power)
+                lacking = np.maximum(self.objective.power.least - self.power(plans), 0.0)
+                values[places] += self.objective.power.penalty * self.task.horizon * lacking
             return values, None
         seed = self._seed(0 if self.fixed else generation)
         simulated_mean = self.method == SIMULATED and self.objective.mean
@@ -186,18 +203,18 @@ class Judge:
         tried, self.problems = max(self.problems, 1), problems
         return seconds / tried
 
-    def _penalties(self, plans: Sequence[Plan], wanted: WantedPower) -> Array:
-        """What policies lose whose power is too little."""
-        horizon, feedback = self.task.horizon, self.task.feedback
-        found = power_of(
-            plans, wanted.rates, horizon=horizon, test=wanted.test, level=wanted.level,
-            feedback=feedback, threads=self.task.workers.threads,
+    def power(self, plans: Sequence[Plan]) -> Array:
+        """The power of policies at the success rates of the objective."""
+        wanted = self.objective.power
+        assert wanted is not None
+        return power_of(
+            plans, wanted.rates, horizon=self.task.horizon, test=wanted.test, level=wanted.level,
+            feedback=self.task.feedback, threads=self.task.workers.threads,
         )  # fmt: skip
-        return wanted.penalty * horizon * np.maximum(wanted.least - found, 0.0)
 
     def work(self, candidates: int) -> float:
         """Plays times arms that a generation takes, or what exact evaluation takes in that time."""
-        prior, horizon = self.task.prior, self.task.horizon
+        prior, horizon = self.prior, self.task.horizon
         if self.method == SIMULATED:
             plays = costs.coarse_plays(prior.arms, horizon, self.growth)
             return float(candidates * self.problems * self.runs * plays * prior.arms)
@@ -229,7 +246,7 @@ class Judge:
         """The values of policies on all problems and on each part of them, [part, policy]."""
         every = [*plans] if self.reference is None else [*plans, self.reference]
         if self.method == ON_PROBLEMS:
-            drawn = None if isinstance(self.task.prior, Table) else (seed, self.problems)
+            drawn = None if isinstance(self.prior, Table) else (seed, self.problems)
             regret = self.engine.exact_regret(every, simple=self.objective.simple, drawn=drawn)
         else:
             regret = self.engine.simulated_regret(

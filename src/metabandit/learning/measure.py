@@ -19,7 +19,7 @@ from ..policies.file import Measured
 from ..priors import Table
 from ..priors.families import Array
 from ..workers import Job, Pending
-from .judges import Judge, difference_errors, judging_method
+from .judges import EXACTLY, Judge, difference_errors, judging_method
 
 _CLASSICS = ("ucb1", "ucb1-tuned", "kl-ucb", "thompson")
 # The exact regret of the result is computed where it takes about this many seconds.
@@ -46,6 +46,7 @@ class Measurement:
     comparison: the policy, which comes first, beside classics
     evaluation: its own result: exact where that can be had, else that of the comparison
     objective: the value of the objective; less is better
+    power: that of a trial with this policy, if the objective asks for some
     unbeaten: whether the policy is one that was beside
     """
 
@@ -54,6 +55,7 @@ class Measurement:
     evaluation: Evaluation
     objective: float
     unbeaten: bool = False
+    power: float | None = None
 
     def measured(self) -> Measured:
         """The regret as a policy file has it."""
@@ -120,8 +122,14 @@ def measure(
         comparison = comparison.reordered(order)
         evaluation = comparison[0]
     comparison = replace(comparison, floor=None if task.floor is None else task.floor.wait())
+    found = everyone[best]
     return Measurement(
-        everyone[best], comparison, evaluation, float(values[best]), unbeaten=best > 0
+        found,
+        comparison,
+        evaluation,
+        float(values[best]),
+        unbeaten=best > 0,
+        power=_power(task, found),
     )
 
 
@@ -222,3 +230,11 @@ def _standing(
         errors[places] = difference_errors(parts)
         places = [0, *np.flatnonzero(values[1:] - values[0] < _CLEARLY * errors[1:]) + 1]
     return values, errors
+
+
+def _power(task: Task, chosen: Policy) -> float | None:
+    """The power of a trial, if the objective asks for some."""
+    if task.objective.power is None:
+        return None
+    judge = Judge(task, EXACTLY, seed=0)
+    return float(judge.power([chosen.plan(task.prior, task.horizon)])[0])

@@ -60,7 +60,16 @@ class Generation:
     problems: int
     share: float
     above_floor: float | None
+    prepares: bool
     record: dict[str, Any]
+
+    def __str__(self) -> str:
+        text = f"generation {self.number}: {self.best:.5g}"
+        if self.noise:
+            text += f" on {self.problems:,} problems"
+        if self.above_floor is not None:
+            text += f", {100 * self.above_floor:.2f} % above the floor"
+        return f"first for {self.horizon} plays, {text}" if self.prepares else text
 
 
 @dataclass(frozen=True)
@@ -346,6 +355,7 @@ class Search:
             best=best,
             share=done / sum(shares),
             above_floor=above,
+            prepares=not stage.last and stage.judge.task.horizon != self.task.horizon,
             record=record,
             **{key: record[key] for key in ("noise", "space", "horizon", "problems")},
         )
