@@ -214,14 +214,17 @@ def ucb2(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
 
 @lane
 def _try_gamma(shape, key, step, stream):
-    """A Gamma variate of shape >= 1 by one trial of Marsaglia and Tsang (2000)."""
+    """The logarithm of a Gamma variate of shape >= 1 by one trial of Marsaglia and Tsang (2000)."""
     d = shape - f32(1 / 3)
     z = normal_quantile(unit(noise_bits(key, step, stream)))
     root = f32(1) + z / np.sqrt(f32(9) * d)
-    v = max(root * root * root, f32(1e-30))
+    v = root * root * root
+    safe = max(v, f32(1e-30))
     ln_u = ln32(unit(noise_bits(key, step, stream + 1)))
-    taken = ln_u < f32(0.5) * z * z + d * (f32(1) - v + ln32(v))
-    return d * v if taken else REJECTED
+    ln_v = ln32(safe)
+    taken = ln_u < f32(0.5) * z * z + d - d * safe + d * ln_v
+    value = ln32(d) + ln_v if taken else REJECTED
+    return value if root > f32(0) else REJECTED
 
 
 @lane
@@ -232,32 +235,28 @@ def _at_least_one(shape):
 
 @jit
 def _gamma_row(shape, keys, step, stream, out):
-    """A Gamma variate per lane, of the shape or, below 1, the shape plus 1.
+    """The logarithm of a Gamma variate per lane: one vectorised trial, then the lanes it rejected.
 
-    One vectorised trial, then the lanes that it rejected.
+    Logarithms, because variates of small shape are smaller than any float.
     """
     again = u32(0)
+    small = u32(0)
     for i in range(out.shape[0]):
         value = _try_gamma(_at_least_one(shape[i]), keys[i], step, stream)
         out[i] = value
         again = u32(again | (u32(1) if value == REJECTED else u32(0)))
+        small = u32(small | (u32(1) if shape[i] < f32(1) else u32(0)))
     if again != u32(0):
         for i in range(out.shape[0]):
             attempt = stream
             while out[i] == REJECTED:
                 attempt += 1 << 16
                 out[i] = _try_gamma(_at_least_one(shape[i]), keys[i], step, attempt)
-
-
-@jit
-def _ln_gamma_row(shape, keys, step, stream, out):
-    """The logarithm of a Gamma variate of any shape: variates of small shape are smaller than any float."""
-    _gamma_row(shape, keys, step, stream, out)
-    for i in range(out.shape[0]):
-        out[i] = ln32(out[i])
-    for i in range(out.shape[0]):
-        if shape[i] < f32(1):
-            out[i] += ln32(unit(noise_bits(keys[i], step, stream + 2))) / shape[i]
+    if small != u32(0):
+        for i in range(out.shape[0]):
+            if shape[i] < f32(1):
+                u = unit(noise_bits(keys[i], step, stream + 2))
+                out[i] += ln32(u) / shape[i]
 
 
 @jit
@@ -272,7 +271,7 @@ def _prefer(draw, best, chosen, arm):
 def thompson_beta(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
     """Thompson sampling for rewards in [0, 1]: the largest draw from Beta(a + sum, b + n - w - sum).
 
-    A Beta variate is X / (X + Y) with Gamma variates X and Y; X / Y orders them alike, or its logarithm.
+    A Beta variate is X / (X + Y) with Gamma variates X and Y; ln X - ln Y orders them alike.
     parameters: a and b of each arm.
     """
     lanes = chosen.shape[0]
@@ -280,9 +279,6 @@ def thompson_beta(step, t, horizon, stats, sums, memory, parameters, keys, chose
     wins = np.empty(lanes, f32)
     losses = np.empty(lanes, f32)
     best = np.full(lanes, f32(-np.inf))
-    # Rounding may take more from the plays than is there.
-    small = parameters.min() < 1.0
-    least = f32(1e-6) if small else f32(1)
     for k in range(sums.shape[0]):
         a = f32(parameters[2 * k])
         b = f32(parameters[2 * k + 1])
@@ -291,20 +287,12 @@ def thompson_beta(step, t, horizon, stats, sums, memory, parameters, keys, chose
         w = stats[k, W, :lanes]
         for i in range(lanes):
             shape[i] = a + total[i]
-        if small:
-            _ln_gamma_row(shape, keys, step, ARM_STREAM + 8 * k, wins)
-        else:
-            _gamma_row(shape, keys, step, ARM_STREAM + 8 * k, wins)
+        _gamma_row(shape, keys, step, ARM_STREAM + 8 * k, wins)
         for i in range(lanes):
-            shape[i] = max(b + (n[i] - w[i]) - total[i], least)
-        if small:
-            _ln_gamma_row(shape, keys, step, ARM_STREAM + 8 * k + 4, losses)
-            for i in range(lanes):
-                wins[i] -= losses[i]
-        else:
-            _gamma_row(shape, keys, step, ARM_STREAM + 8 * k + 4, losses)
-            for i in range(lanes):
-                wins[i] /= losses[i]
+            shape[i] = max(b + (n[i] - w[i]) - total[i], f32(1e-6))
+        _gamma_row(shape, keys, step, ARM_STREAM + 8 * k + 4, losses)
+        for i in range(lanes):
+            wins[i] -= losses[i]
         _prefer(wins, best, chosen, u32(k))
 
 
