@@ -291,7 +291,7 @@ def learn(
     True
     """
     began = time.monotonic()
-    prior = read_prior(prior, arms=arms)
+    prior = read_prior(prior, arms=arms, announce=announce)
     if isinstance(prior, Table):
         prior = prior.split()
     task = read_task(

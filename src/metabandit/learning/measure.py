@@ -109,6 +109,11 @@ def measure(
             f"learned on {len(task.prior.means)} problems of the table, measured on the other {len(rest.means)}"
         )
         task = replace(task, prior=rest)
+    elif isinstance(task.prior, Table):
+        announce(
+            f"warning: the table has {len(task.prior.means)} problems only, on which the result is learned and "
+            f"measured: it looks better than on others. From 20 problems on, half are kept to measure on"
+        )
     everyone = [chosen, *(item for item in _rivals(task, beside) if item.name != chosen.name)]
     comparison, evaluation = _evaluate(task, everyone, announce)
     values, errors = _standing(task, everyone, comparison, evaluation)
