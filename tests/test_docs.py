@@ -65,7 +65,7 @@ def test_code_in_the_docs_runs_and_prints_what_stands_below_it(code, output, tmp
 
 
 # In a line of its own, perhaps continued; or in a sentence.
-COMMAND = re.compile(r"^    metabandit (.*(?:\\\n.*)*)|`metabandit ([^`]*)`", re.M)
+COMMAND = re.compile(r"^    metabandit ((?:[^\\\n]|\\[\s\S])*)|`metabandit ([^`]*)`", re.M)
 EPILOGUES = [command.epilog for command in app.registered_commands]
 COMMANDS = [
     pytest.param(" ".join(found.groups("")), id=f"{name}-{number}")
