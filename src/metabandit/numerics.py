@@ -358,6 +358,8 @@ DELAY = 0x3C6EF372
 # What tells the word of the lower bits of a reward's uniform number from that of the upper ones. With
 # another key instead, the upper bits would say what the lower ones are.
 FINE = 0xA54FF53A
+# What tells further random numbers of a block of pulls from the rewards.
+BLOCK = 0x510E527F
 # Streams: what a random number of a selection is for.
 TIES = 1
 CHOICES = 2

@@ -37,7 +37,7 @@ from ..feedback import COUNT, IGNORE, IMMEDIATE, PATIENCE, Feedback
 from ..memory import check_memory
 from ..policies import Plan
 from ..priors import Bernoulli, Prior
-from ..priors.families import Array
+from ..priors.families import BERNOULLI, GAUSSIAN, Array
 from .precision import Precision
 from .problems import ProblemSource, regret_means
 from .threads import in_threads
@@ -60,6 +60,7 @@ class Sampling:
     simple: whether the regret of many policies is simple regret
     posterior: whether it is the expectation given what was seen, which has the same mean over
         problems and less noise
+    growth: on a coarse clock, the share of its plays that an arm is played at once (kernels/coarse.py)
     """
 
     runs: int = 1
@@ -71,6 +72,7 @@ class Sampling:
     keep_regret: bool = True
     simple: bool = False
     posterior: bool = False
+    growth: float = 0.0
 
 
 @dataclass
@@ -145,6 +147,18 @@ def feedback_obstacle(plan: Plan, feedback: Feedback) -> str | None:
         return "its epochs count all plays, so those that wait cannot be ignored"
     if isinstance(decision, ByTest) and feedback.waits and feedback.pending == IGNORE:
         return "its split counts all plays, so those that wait cannot be ignored"
+    return None
+
+
+def coarse_obstacle(prior: Prior, plan: Plan, feedback: Feedback) -> str | None:
+    """Why a policy cannot be played on a coarse clock, or None."""
+    decision = plan.decision
+    if not isinstance(decision, Index) or decision.rate is not None or decision.needed is not None:
+        return "only an index without random or needed plays stays the same while nothing becomes known"
+    if feedback != IMMEDIATE:
+        return "rewards that come later are played one at a time"
+    if prior.family not in (BERNOULLI, GAUSSIAN):
+        return f"sums of rewards of the family {prior.family.name} cannot be drawn at once"
     return None
 
 
@@ -281,6 +295,10 @@ class Simulation:
         self.plans = plans
         precision = Precision.of(prior, horizon)
         self.played = [_interpret(plan, precision, feedback, waiting) for plan in plans]
+        if sampling.growth:
+            for plan in plans:
+                if (why := coarse_obstacle(prior, plan, feedback)) is not None:
+                    raise InputError(f"{plan.name} cannot be played on a coarse clock: {why}")
         self.source = ProblemSource(prior, sampling.seed)
         self.local = threading.local()
         points = sampling.checkpoints or (horizon,)
@@ -330,16 +348,20 @@ class Simulation:
             np.zeros(arms) if plays is None else plays,
             np.zeros(5),
         )
-        status = _simulator(self.kernel, played.kind)(
-            self.run(first * self.sampling.runs),
-            problems,
-            played.behaviour,
-            played.program,
-            played.draw,
-            played.decide,
-            self._workspace(problems, played),
-            outcome,
-        )
+        run, work = self.run(first * self.sampling.runs), self._workspace(problems, played)
+        if self.sampling.growth:
+            from ..kernels import coarse
+
+            growth, pseudo_plays = self.sampling.growth, float(played.behaviour.counts[0].sum())
+            times = coarse.clock(self.horizon, pseudo_plays, growth)
+            status = coarse.simulate_coarsely(
+                run, problems, played.behaviour, played.program, growth, times, work, outcome
+            )
+        else:
+            status = _simulator(self.kernel, played.kind)(
+                run, problems, played.behaviour, played.program, played.draw, played.decide, work,
+                outcome,
+            )  # fmt: skip
         if status != self.kernel.DONE:
             name, state = self.plans[position].name, outcome.fault.tolist()
             self._refuse(status, name, state, uses_s=played.program.uses_s)
