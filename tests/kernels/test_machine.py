@@ -111,6 +111,9 @@ class Slow:
             return self.rounded(slow_kl_upper(x, more[0] + 4 * self.noise()))
         if tree.operator in ("normal_quantile", "beta_optimist", "normal_optimist"):
             numbers = np.broadcast_arrays(x, *more)
+            if more:
+                extreme = (np.minimum(*more) < 0.05) | (np.maximum(*more) > 1e4)
+                self.unsure |= (extreme | (x > 0) & (x < 1e-30)).any(axis=0)
             flat = zip(*(item.ravel() for item in numbers), strict=True)
             found = [naive.language.apply(tree.operator, list(map(float, item))) for item in flat]
             return self.rounded(np.reshape(found, numbers[0].shape))

@@ -50,6 +50,8 @@ def _break_even(discount, mean, larger, low, high):
     def excess(v):
         return v - (1 - discount) * mean - discount * larger(v)
 
+    if excess(high) <= 0.0:  # by rounding
+        return high
     return optimize.brentq(excess, low, high, xtol=1e-15)
 
 
