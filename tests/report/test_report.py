@@ -31,8 +31,8 @@ from metabandit.report.writing import as_markdown, latex, markdown
 from metabandit.studies.maes2012 import PARTS, SCALES, findings, paper
 from metabandit.studies.maes2012.findings import judge
 from metabandit.studies.maes2012.plan import steps, studied_policies
-from metabandit.studies.maes2012.records import Records
 from metabandit.studies.maes2012.report import reproduction_report
+from metabandit.studies.records import Records
 from tests.commands import call
 from tests.report.pages import VIEWS, opened
 

@@ -236,7 +236,7 @@ def _best_of(
     if isinstance(prior, Bernoulli) and _suits_lagrangian(prior, horizon):
         first, _ = scenarios.regret("choose", max(episodes // 8, 1000))
         estimate = _estimate(most, pilot, weight, first)
-        lagrangian = most - _lagrangian(prior, horizon, scenarios.map)
+        lagrangian = most - lagrangian_prices(prior, horizon, scenarios.map)[0]
         if lagrangian > estimate:
             policy_regret, _ = scenarios.regret("report", episodes)
             report(1.0)
@@ -521,10 +521,10 @@ def _suits_lagrangian(prior: Bernoulli, horizon: int) -> bool:
     return horizon <= 30 or (horizon <= 8 * prior.arms and horizon <= 500)
 
 
-def _lagrangian(
+def lagrangian_prices(
     prior: Bernoulli, horizon: int, do: Callable[[Callable[[int], Any], int], list[Any]]
-) -> float:
-    """The Lagrangian bound on the reward."""
+) -> tuple[float, Array]:
+    """The Lagrangian bound on the reward, and the price of a play at each time that gives it."""
     from scipy.optimize import fmin_l_bfgs_b
 
     from ..kernels import bounds
@@ -555,11 +555,13 @@ def _lagrangian(
         return total, slope
 
     prices = np.full(horizon, 0.8 * prior.expected_best())
-    least = np.inf
+    least, best = np.inf, prices
     for warmth in (0.1, 0.03, 0.01, 0.003, 0.001, 0.0003):
         prices = fmin_l_bfgs_b(bound, prices, args=(warmth,), m=20, maxiter=60)[0]
-        least = min(least, bound(prices, 0.0)[0])
-    return float(least)
+        value = bound(prices, 0.0)[0]
+        if value < least:
+            least, best = value, prices
+    return float(least), best
 
 
 def _kept_path(header: dict[str, Any]) -> Path:

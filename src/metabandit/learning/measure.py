@@ -206,9 +206,9 @@ def _standing(
     objective = task.objective
     if objective.mean and objective.power is None:
         if objective.simple:
-            values = np.array([item.simple_regret for item in comparison])
+            simple = np.array([item.simple_regret for item in comparison])
             errors = np.array([item.simple_error for item in comparison])
-            return values, np.hypot(errors, errors[0])
+            return simple - simple[0] + evaluation.simple_regret, np.hypot(errors, errors[0])
         differences = [comparison.difference(place, 0) for place in range(len(everyone))]
         # The first may be known exactly: the others by how far they are from it.
         values = np.array([evaluation.mean_regret + item.mean for item in differences])
@@ -227,7 +227,9 @@ def _standing(
             work = task.horizon * task.prior.arms * judge.runs
             judge.problems = max(judge.problems, min(_REPORT_PROBLEMS, int(_OBJECTIVE_WORK / work)))
         values[:] = np.inf
-        values[places], parts = judge.judge_parts([everyone[place] for place in places], int(more))
+        values[places], parts = judge.judge_parts(
+            [everyone[place] for place in places], 0 if more else 1
+        )
         if parts is None:
             break
         errors[places] = difference_errors(parts)
