@@ -43,7 +43,7 @@ def measure_classes(
         if seconds > _PATIENCE:
             announce(f"measuring the {len(which):,} best again, {how} ...")
 
-    seconds = len(which) * costs.exact_seconds(prior, horizon) / costs.CORES
+    seconds = len(which) * costs.program_seconds(prior, horizon) / costs.CORES
     if ExactSearch.obstacle(task) is None and seconds <= _EXACT_SECONDS * task.effort:
         tell(seconds, "exactly")
         regret, _, choices = programs.exact_regret(which, points=[horizon], with_choices=True)

@@ -28,6 +28,7 @@ from ..policies.file import (
 )
 from ..policies.power import feature, powers, weight_names
 from ..priors import Prior, Table
+from ..priors.table import reported_on
 from ..settings import check_keys, check_whole, read_number, read_settings
 from ..trials.testing import read_test
 from .judges import SIMULATED, judging_method
@@ -256,7 +257,7 @@ def learn(
     announce = announce or silent
     if measured:
         floor = floor_of_search(
-            prior, task.horizon, task.workers, announce,
+            reported_on(prior), task.horizon, task.workers, announce,
             feedback=task.feedback, effort=task.bound_effort,
         )  # fmt: skip
         task = replace(task, floor=floor)

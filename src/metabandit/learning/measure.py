@@ -15,6 +15,7 @@ from ..errors import InputError
 from ..policies import Policy, policy
 from ..policies.file import Measured
 from ..priors import Table
+from ..priors.table import reported_on
 from ..workers import Job, Pending
 from .judges import Judge, judging_method
 
@@ -86,8 +87,8 @@ def measure(
     task: Task, chosen: Policy, announce: Callable[[str], None], *, beside: Sequence[str] = ()
 ) -> Measurement:
     """Evaluate what learning chose, beside classics; exactly where that is possible."""
-    if isinstance(task.prior, Table) and task.prior.held_out is not None:
-        rest = task.prior.held_out
+    rest = reported_on(task.prior)
+    if isinstance(task.prior, Table) and isinstance(rest, Table) and rest is not task.prior:
         announce(
             f"learned on {len(task.prior.means)} problems of the table, measured on the other {len(rest.means)}"
         )
