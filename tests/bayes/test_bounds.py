@@ -212,11 +212,11 @@ def test_tables_by_stages_are_those_by_pairs(means, monkeypatch):
     assert gap == pytest.approx(other, rel=0.15)
 
 
-def test_blocks_of_pulls_hardly_loosen_a_bound(monkeypatch):
+def test_blocks_of_pulls_hardly_loosen_a_bound():
     some = Scenarios(mb.Bernoulli(4), 300, 0, 1)
     theta = np.zeros(some.corrections())
     policy, exact = some.values("report", 300, theta)
-    some.width = 10
+    some.width = 2
     _, above = some.values("report", 300, theta)
     assert np.all(above >= exact - 1e-9)
     assert np.mean(above - exact) < 0.2 * np.mean(exact - policy)

@@ -19,16 +19,21 @@ reward is E[sum_k f_k(N_k)], and V* <= E[max of sum_k f_k(n_k) over n_1 + ... + 
 table in place of V: errors of the grid cost tightness only. For normal means and Gaussian rewards V depends on
 m - c, and expectations are over intervals of the reward (kernels/bounds.py), again without error.
 
-**A correction** theta(i, m_i, c_i) x (T - i - 1)(E[m_{i+1}] - m_{i+1}) with mean zero makes f tighter.
-The bound is convex in theta, which is learned by stochastic subgradients, on scenarios of its own.
+**A correction** theta x (T - i - 1)(E[m_{i+1}] - m_{i+1}) with mean zero makes f tighter. theta depends on i,
+m_i, c_i and on the other arms' whole sequences: as arms are independent, these say nothing of the next reward
+of this one, so that the mean stays zero. The best mean that another arm has after T - i pulls, all that
+i pulls of this one leave, says most. The bound is convex in theta, which is learned by stochastic subgradients,
+on scenarios of its own.
+
+**Long horizons.** After the first pulls V is tabulated at some numbers of pulls only (kernels/charge.py), and
+the maximum over n_1 + ... + n_K = T is taken over blocks of pulls (kernels/bounds.py: relax), which
+can only make it larger. Memory and time of a scenario then grow like K T.
 
 **Little noise.** Let F be what the policy "largest index" gets with the same penalties: its mean is
 T E[max mu] - R, and R, that policy's regret, is found precisely by long simulation. With the best value in hindsight H,
 T E[max mu] - mean(H) + b (mean(F) - T E[max mu] + R) is the estimate, b a regression coefficient.
 
-**The Lagrangian bound** lets plays exceed one per step, at prices l_t: V* <= sum_t l_t + sum_k V_k(l), with
-V_k(l) the value of arm k alone when a play at time t costs l_t. Good for many arms and few plays. The
-prices are found by a smoothed maximum and L-BFGS; the bound is computed without smoothing.
+**The Lagrangian bound** (lagrange.py) is good for many arms and few plays.
 
 Which of the three is reported is decided on other scenarios than those that give the figure.
 """
@@ -43,19 +48,20 @@ import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import InputError
 from ..files import written
+from ..memory import check_time
 from ..priors import Bernoulli, Gaussian, Prior, check_prior
 from ..priors.base import check_positive
 from ..priors.families import Array
 from ..settings import check_horizon, check_seed, check_threads
 from .induction import Progress
 from .lagrange import lagrangian_bound, suits_lagrangian
-from .scenarios import BATCH, Scenarios, scenario_seconds
+from .scenarios import BATCH, Scenarios, scenario_seconds, table_seconds
 
 # A change of this file that changes figures makes it another version: kept bounds are computed again.
 VERSION = 2
@@ -65,9 +71,10 @@ CHARGE, CORRECTED, LAGRANGIAN = "charge", "corrected charge", "Lagrangian"
 AT_ONCE = "immediate feedback"
 
 # Scenarios that a task takes on, as a share of the seconds of effort 1 on one core.
-_LEARN, _CHOOSE, _REPORT, _PLAY = 24.0, 3.0, 12.0, 10.0
-# More are not worth their while with effort 1, however short.
-_MOST_STEPS, _MOST = 2000, 400_000
+_LEARN, _CHOOSE, _REPORT, _PLAY = 16.0, 2.0, 8.0, 6.0
+# More are not worth their while with effort 1, however short; fewer say too little.
+_MOST_STEPS, _MOST = 5000, 400_000
+_FEWEST_STEPS, _FEWEST_CHOOSING, _FEWEST, _FEWEST_EPISODES = 12, 64, 128, 4000
 
 
 @dataclass(frozen=True)
@@ -128,7 +135,7 @@ def lower_bound(
     horizon : int
         Plays in all.
     effort : float
-        How much is computed; 1 is about a quarter of a minute on two cores.
+        How much is computed; 1 is about a quarter of a minute on two cores, more with 50,000 plays.
     seed : int
         The same seed gives the same bound, whatever the number of threads.
     threads : int, optional
@@ -152,6 +159,11 @@ def lower_bound(
     horizon = check_horizon(horizon)
     effort = check_positive(effort, "the effort of a lower bound")
     seed = check_seed(seed)
+    check_time(
+        bound_seconds(prior, horizon, effort),
+        f"a lower bound for {prior.arms:,} arms and {horizon:,} plays",
+        "choose a shorter horizon or less effort",
+    )
     begin = time.perf_counter()
     with Scenarios(prior, horizon, seed, check_threads(threads)) as scenarios:
         method, regret, error, policy_regret = _best_of(prior, horizon, effort, scenarios, progress)
@@ -170,15 +182,40 @@ def lower_bound(
     )
 
 
+class _Plan(NamedTuple):
+    """How many steps of learning, scenarios to choose by and to report, and episodes."""
+
+    steps: int
+    choosing: int
+    reporting: int
+    episodes: int
+
+
+def _plan(prior: Prior, horizon: int, effort: float) -> _Plan:
+    """What is computed; few steps of learning would be noise, so that there are none."""
+    cost, episode = scenario_seconds(prior, horizon)
+    steps = math.ceil(effort * min(_LEARN / cost / BATCH, _MOST_STEPS))
+    return _Plan(
+        steps if steps >= _FEWEST_STEPS else 0,
+        max(math.ceil(effort * min(_CHOOSE / cost, 0.1 * _MOST)), _FEWEST_CHOOSING),
+        max(math.ceil(effort * min(_REPORT / cost, _MOST)), _FEWEST),
+        max(math.ceil(effort * min(_PLAY / episode, 5.0 * _MOST)), _FEWEST_EPISODES),
+    )
+
+
+def bound_seconds(prior: Prior, horizon: int, effort: float) -> float:
+    """About how long a lower bound takes on one core."""
+    cost, episode = scenario_seconds(prior, horizon)
+    steps, choosing, reporting, episodes = _plan(prior, horizon, effort)
+    scenarios = steps * BATCH + 2 * choosing + reporting
+    return table_seconds(prior, horizon) + scenarios * cost + episodes * episode
+
+
 def _best_of(
     prior: Prior, horizon: int, effort: float, scenarios: Scenarios, progress: Progress | None
 ) -> tuple[str, float, float, float]:
     """Method, bound and its standard error, and the regret of the index policy."""
-    cost, episode = scenario_seconds(prior, horizon)
-    steps = math.ceil(effort * min(_LEARN / cost / BATCH, _MOST_STEPS))
-    chosen_on = max(math.ceil(effort * min(_CHOOSE / cost, 0.1 * _MOST)), 64)
-    reported_on = max(math.ceil(effort * min(_REPORT / cost, _MOST)), 128)
-    episodes = max(math.ceil(effort * min(_PLAY / episode, 5.0 * _MOST)), 4000)
+    plan = _plan(prior, horizon, effort)
 
     def report(done: float) -> None:
         if progress is not None:
@@ -186,30 +223,29 @@ def _best_of(
 
     report(0.0)
     most = horizon * _expected_best(prior)
-    theta = scenarios.learn(steps, lambda share: report(0.5 * share))
-    plain, corrected = (
-        scenarios.values("choose", chosen_on, some) for some in (np.zeros_like(theta), theta)
-    )
-    better = np.mean(corrected[1] - corrected[0]) < np.mean(plain[1] - plain[0])
-    method, pilot = (CORRECTED, corrected) if better else (CHARGE, plain)
-    if not better:
-        theta = np.zeros_like(theta)
+    theta = np.zeros(scenarios.corrections())
+    method, pilot = CHARGE, scenarios.values("choose", plan.choosing, theta)
+    if plan.steps:
+        learned = scenarios.learn(plan.steps, lambda share: report(0.5 * share))
+        corrected = scenarios.values("choose", plan.choosing, learned)
+        if np.mean(corrected[1] - corrected[0]) < np.mean(pilot[1] - pilot[0]):
+            method, pilot, theta = CORRECTED, corrected, learned
     # Of H on F; without scatter F is exact by itself.
     covariance = np.cov(pilot)
     weight = float(covariance[0, 1] / covariance[0, 0]) if covariance[0, 0] > 0.0 else 0.0
     report(0.6)
     if isinstance(prior, Bernoulli) and suits_lagrangian(prior, horizon):
-        first, _ = scenarios.regret("choose", max(episodes // 8, 1000))
+        first, _ = scenarios.regret("choose", max(plan.episodes // 8, 1000))
         estimate = _estimate(most, pilot, weight, first)
         lagrangian = most - lagrangian_bound(prior, horizon, scenarios.map)
         if lagrangian > estimate:
-            policy_regret, _ = scenarios.regret("report", episodes)
+            policy_regret, _ = scenarios.regret("report", plan.episodes)
             report(1.0)
             return LAGRANGIAN, lagrangian, 0.0, policy_regret
     report(0.7)
-    values = scenarios.values("report", reported_on, theta)
+    values = scenarios.values("report", plan.reporting, theta)
     report(0.85)
-    policy_regret, policy_error = scenarios.regret("report", episodes)
+    policy_regret, policy_error = scenarios.regret("report", plan.episodes)
     report(1.0)
     rest = values[1] - weight * values[0]
     error = math.hypot(float(np.std(rest)) / math.sqrt(len(rest)), weight * policy_error)

@@ -42,7 +42,7 @@ def scenario_seconds(prior: Prior, horizon: int) -> tuple[float, float]:
     """
     pulls = prior.arms * horizon
     slow = 1.0 if isinstance(prior, Bernoulli) else 2.0
-    scenario = 1.5e-7 * slow * pulls * (1.0 + min(horizon, _BLOCKS) / 1000.0)
+    scenario = 7e-8 * slow * pulls * (1.0 + min(horizon, _BLOCKS) / 1000.0)
     return 2e-6 + scenario, 1e-6 + 3e-8 * slow * (horizon + prior.arms)
 
 
@@ -178,9 +178,7 @@ class Scenarios:
         for row, (a, b) in enumerate(kinds):
             index[row] = np.minimum((a + s) / (a + b + n), low)
         groups = [
-            (row, first)
-            for row in range(len(kinds))
-            for first in range(0, count, _PRICES_AT_ONCE)
+            (row, first) for row in range(len(kinds)) for first in range(0, count, _PRICES_AT_ONCE)
         ]
 
         def solve(item: int) -> None:

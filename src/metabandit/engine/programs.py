@@ -110,9 +110,7 @@ class ManyPrograms:
         from ..kernels.rows import SLOT, STRIDE
 
         assert isinstance(self.prior, (Bernoulli, Table))
-        way = TwoArms(
-            self.plan, self.prior, self.horizon, mirror=not isinstance(self.prior, Table)
-        )
+        way = TwoArms(self.plan, self.prior, self.horizon, mirror=not isinstance(self.prior, Table))
         found = list(way.first_states())
         n = 1 if way.begin else 0
         first = (
