@@ -6,7 +6,7 @@ BIN := .venv/bin
 # where the environment says not to.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check test lint simulator-kernels exact-kernels bench reproduction learning formulas cluster feedback picture clean
+.PHONY: demo check test lint simulator-kernels exact-kernels bench reproduction learning formulas cluster feedback trials picture docs test-lowest test-pythons clean
 
 .venv/made:
 	$(PYTHON) -m venv .venv
@@ -56,12 +56,13 @@ simulator-kernels: .venv/dev
 exact-kernels: .venv/dev
 	-@XDG_CACHE_HOME=.venv $(BIN)/metabandit search --horizon 4 --length 3 >/dev/null
 
-# Speed against peers, in one run on one thread; then that of exact evaluation, and of live play.
+# Speed against peers, in one run on one thread; then that of exact evaluation, of live play, and of stores and the service.
 bench: .venv/bench
 	$(BIN)/python benchmarks/speed.py --json benchmarks/speed.json
 	$(BIN)/python benchmarks/exact.py --json benchmarks/exact.json
 	$(BIN)/python benchmarks/play.py --json benchmarks/play.json
 	$(BIN)/python benchmarks/store.py --json benchmarks/store.json
+	$(BIN)/python benchmarks/service.py --json benchmarks/service.json
 
 # The paper's experiments at its own scale: about two hours on two cores; goes on if it was stopped.
 reproduction: .venv/run
@@ -85,10 +86,39 @@ cluster: .venv/dev
 feedback: .venv/run
 	$(BIN)/python benchmarks/feedback.py docs/feedback.svg docs/feedback-results.md
 
+# Tests of adaptive trials, and what randomisation buys: tables and pictures of docs/trials.md, about two minutes.
+trials: .venv/run
+	$(BIN)/python benchmarks/trials.py
+
 # The pictures of the README and of docs/formulas.md.
 picture: .venv/run
 	$(BIN)/python benchmarks/picture.py docs/regret.svg
 	$(BIN)/metabandit search --horizon 100 --refine 1 --plot docs/formulas.svg --force
 
+# The documentation, into site/: it can be read and searched without a server or a network.
+docs: .venv/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+.venv/docs: .venv/run
+	$(BIN)/pip install --quiet --editable '.[docs]'
+	touch $@
+
+# The quick tests with the lowest versions of all dependencies that pyproject.toml allows.
+test-lowest:
+	$(PYTHON) -m venv build/lowest
+	$(PYTHON) tests/lowest.py > build/lowest.txt
+	build/lowest/bin/pip install --quiet --constraint build/lowest.txt --editable '.[dev]'
+	build/lowest/bin/pytest -n 2 --dist worksteal -m "not slow and not cluster and not browser"
+
+# The quick tests with every supported Python that this machine has.
+test-pythons:
+	@for version in 3.11 3.12 3.13 3.14; do \
+	  command -v python$$version >/dev/null || { echo "Python $$version: not here"; continue; }; \
+	  echo "Python $$version"; \
+	  python$$version -m venv build/python$$version && \
+	  build/python$$version/bin/pip install --quiet --editable '.[dev]' && \
+	  build/python$$version/bin/pytest -n 2 --dist worksteal -m "not slow and not cluster and not browser" || exit 1; \
+	done
+
 clean:
-	rm -rf .venv build dist
+	rm -rf .venv build dist site

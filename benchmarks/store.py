@@ -12,56 +12,22 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-import os
-import pwd
-import shutil
-import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parent.parent))
+
 import metabandit as mb
+from benchmarks.postgres import postgresql
 from metabandit.play.store import Store
 from metabandit.tables import text_table
 
 ARMS = 10
 FORK = multiprocessing.get_context("fork")
-
-
-def _program(name: str) -> str | None:
-    several = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
-    return shutil.which(name) or (str(several[-1]) if several else None)
-
-
-@contextmanager
-def postgresql() -> Iterator[str | None]:
-    """The URL of a server; it refuses to run as root."""
-    if _program("initdb") is None:
-        yield None
-        return
-    folder = Path(tempfile.mkdtemp(prefix="mb-pg-"))
-    before: list[str] = []
-    if os.getuid() == 0:
-        known = {entry.pw_name for entry in pwd.getpwall()}
-        user = "postgres" if "postgres" in known else "nobody"
-        shutil.chown(folder, user)
-        before = ["runuser", "-u", user, "--"]
-
-    def run(name: str, *arguments: str) -> None:
-        command = [*before, str(_program(name)), *arguments]
-        subprocess.run(command, check=True, cwd=folder, stdout=subprocess.DEVNULL)
-
-    data, options = str(folder / "data"), f"-k {folder} -c listen_addresses=''"
-    try:
-        run("initdb", "-D", data, "-U", "metabandit", "-A", "trust", "-E", "UTF8")
-        run("pg_ctl", "-D", data, "-o", options, "-l", str(folder / "log"), "-w", "start")
-        yield f"postgresql+psycopg://metabandit@/postgres?host={folder}"
-        run("pg_ctl", "-D", data, "-m", "fast", "-w", "stop")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def play(settings: dict[str, Any], steps: int, ids: bool, ready: Any, out: Any) -> None:
@@ -107,10 +73,10 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=400)
     options = parser.parse_args()
     figures: dict[str, dict[str, float]] = {}
-    with tempfile.TemporaryDirectory() as name, postgresql() as server:
+    with tempfile.TemporaryDirectory() as name, postgresql(fsync=True) as server:
         journal = {"journal": Path(name) / "plays.jsonl"}
         stores = {"SQLite": f"sqlite:///{name}/bandit.db"} | (
-            {"PostgreSQL": server} if server else {}
+            {"PostgreSQL": server.url} if server else {}
         )
         select, update = per_second(journal, 1, options.steps, ids=False)
         figures["journal, 1 process"] = {"select": select, "update": update}

@@ -5,6 +5,7 @@ classes are kept in a folder of the tests' own.
 """
 
 import os
+import shutil
 
 import pytest
 from hypothesis import settings
@@ -48,3 +49,18 @@ def postgres():
 
     with postgres_server() as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A real browser without a window."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    path = next((found for name in names if (found := shutil.which(name))), None)
+    if path is None:
+        pytest.skip(f"left out: there is no browser here ({', '.join(names)}); install chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield opened
+        opened.close()

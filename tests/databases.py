@@ -2,82 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import pwd
-import shutil
 import sqlite3
-import subprocess
-import tempfile
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
-
-
-def _program(name):
-    """A program of the server, which Debian keeps off the path."""
-    found = shutil.which(name)
-    if found is not None:
-        return found
-    several = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
-    return str(several[-1]) if several else None
-
-
-class Postgres:
-    """A server on a socket in a folder of its own; the server refuses to run as root."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.user = pwd.getpwuid(os.getuid()).pw_name
-        if os.getuid() == 0:
-            known = {entry.pw_name for entry in pwd.getpwall()}
-            self.user = "postgres" if "postgres" in known else "nobody"
-            shutil.chown(folder, self.user)
-        self.data = folder / "data"
-        # Tests kill clients, not the machine.
-        quick = "-c fsync=off -c max_connections=60"
-        self.options = f"-k {folder} -c listen_addresses='' {quick}"
-        self._run("initdb", "-D", self.data, "-U", "metabandit", "-A", "trust", "-E", "UTF8", "-N")
-        self.start()
-
-    def _run(self, program, *arguments):
-        before = ["runuser", "-u", self.user, "--"] if os.getuid() == 0 else []
-        done = subprocess.run(
-            [*before, _program(program), *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd=self.folder,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-
-    def start(self):
-        log = self.folder / "log"
-        self._run("pg_ctl", "-D", self.data, "-o", self.options, "-l", log, "-w", "start")
-
-    def stop(self, mode="fast"):
-        self._run("pg_ctl", "-D", self.data, "-m", mode, "-w", "stop")
-
-    @property
-    def address(self):
-        return f"host={self.folder} dbname=postgres user=metabandit"
-
-    @property
-    def url(self):
-        return f"postgresql+psycopg://metabandit@/postgres?host={self.folder}"
+from benchmarks.postgres import postgresql
 
 
 @contextmanager
 def postgres_server():
-    if _program("initdb") is None:
-        pytest.skip("PostgreSQL is not installed")
-    folder = Path(tempfile.mkdtemp(prefix="mb-pg-"))
-    try:
-        server = Postgres(folder)
+    with postgresql(fsync=False) as server:  # tests kill clients, not the machine
+        if server is None:
+            pytest.skip("PostgreSQL is not installed")
         yield server
-        server.stop("immediate")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 class Database:

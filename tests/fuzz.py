@@ -253,6 +253,10 @@ OPTIONS = {
     },
     "advise": {
         **_PRIOR, **_SEED, **_FEEDBACK, **_HORIZON, **_EFFORT, **_OUT, **_FORCE, **_THREADS, **_JSON,
+        "--today": (_words("split thompson ab-test"), _policy), "--value": (_words("0.5 2"), _real),
+        "--unit": (_words("clicks"), lambda random: random.choice(TEXTS)),
+        "--show": (_words("regret"), lambda random: random.choice(TEXTS)),
+        "--history": (_words("history.csv"), lambda random: random.choice(NAMES + FILES)),
     },
     "optimal": {
         **_PRIOR, **_FEEDBACK, **_HORIZON, **_THREADS, **_JSON, **_FLOOR,

@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     )
     from .priors.families import BERNOULLI, BETA, GAUSSIAN, Family
     from .priors.fitting import Fitted, fit_prior
-    from .replaying import Log, Replay, Replayed, read_log, replay
+    from .replaying import Estimate, Log, Replay, Replayed, read_log, replay
     from .report import load_report, write_report
     from .studies.maes2012 import Records, reproduce
     from .trials import Characteristics, FinalStates, Trial, final_states, operating_characteristics
@@ -103,6 +103,7 @@ __all__ = [
     "Empirical",
     "Entry",
     "Episode",
+    "Estimate",
     "Evaluation",
     "ExpressionError",
     "Family",

@@ -18,7 +18,7 @@ T = TypeVar("T")
 def read_data(kind: type[T], value: Any, where: str = "") -> T:
     """Convert a JSON value to a type; a ValueError names the place and the rule that it breaks.
 
-    Types are dataclasses, float (finite), int, str, bool, None, Literal, dict[str, ...],
+    Types are dataclasses, float (finite), int, str, bool, None, Any, Literal, dict[str, ...],
     tuple[..., ...] and unions; the field `kind` tells dataclasses of a union apart. A field's metadata
     may name its `key`, where that is another name.
     """
@@ -33,6 +33,8 @@ def _fault(where: str, rule: str, value: Any) -> ValueError:
 
 def _read(kind: Any, value: Any, where: str) -> Any:
     origin = get_origin(kind)
+    if kind is Any:
+        return value
     if origin is Literal:
         for known in get_args(kind):
             if value == known and type(value) is type(known):

@@ -207,15 +207,50 @@ class ByCuts:
 
 
 @dataclass(frozen=True)
-class ByPosterior:
-    """Thompson sampling: the largest draw from the arms' posteriors.
+class BetaBelief:
+    """What is believed of the mean of each arm whose rewards lie in [0, 1]: Beta(a, b) of its pair.
 
-    beta: draws from Beta(a + reward sum, b + plays - reward sum), for rewards in [0, 1];
-    else sigma: draws from N(mean, sigma^2 / plays)
+    After n plays with reward sum x it is Beta(a + x, b + n - x).
     """
 
-    beta: tuple[float, float] | None = None
-    sigma: float = 1.0
+    pairs: tuple[tuple[float, float], ...]
+
+    @property
+    def alike(self) -> bool:
+        """Whether the same is believed of all arms."""
+        return len(set(self.pairs)) == 1
+
+
+@dataclass(frozen=True)
+class NormalBelief:
+    """What is believed of the mean of every arm: N(mean, noise^2/plays), noise the deviation of rewards.
+
+    It is worth so many plays: after n more with mean reward r it is
+    N((plays mean + n r)/(plays + n), noise^2/(plays + n)). With 0 plays nothing is known before the first.
+    """
+
+    mean: float = 0.0
+    plays: float = 0.0
+    noise: float = 1.0
+
+    alike = True
+
+    def posterior(self, plays: float, mean: float) -> tuple[float, float]:
+        """Mean and deviation after so many plays with this mean reward."""
+        both = self.plays + plays
+        if not both:
+            return mean, math.inf
+        return mean + self.plays / both * (self.mean - mean), self.noise / math.sqrt(both)
+
+
+Belief = BetaBelief | NormalBelief
+
+
+@dataclass(frozen=True)
+class ByPosterior:
+    """Thompson sampling: the largest draw from the arms' posteriors."""
+
+    belief: Belief
 
 
 @dataclass(frozen=True)

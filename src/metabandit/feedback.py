@@ -199,6 +199,15 @@ class Feedback:
         """Plain data, for JSON."""
         return asdict(self)
 
+    def options(self) -> str:
+        """The options of the command line that ask for this feedback, each after a blank."""
+        text = ""
+        for name, value in self.to_dict().items():
+            if value != getattr(IMMEDIATE, name):
+                shown = ",".join(map(str, value)) if isinstance(value, tuple) else value
+                text += f" --{name.replace('_', '-')} {shown}"
+        return text
+
     def __str__(self) -> str:
         parts = []
         if isinstance(self.batch, int) and self.batch > 1:

@@ -206,18 +206,61 @@ def beta_quantile(p: float, a: float, b: float) -> float:
 
 
 def normal_quantile(p: float) -> float:
-    """The standard normal quantile: a start from the tail's logarithm, then Halley's method with erfc."""
+    """The standard normal quantile (Wichura 1988, Algorithm AS 241, PPND16)."""
     if not 0.0 < p < 1.0:
         return -math.inf if p == 0.0 else math.inf if p == 1.0 else math.nan
-    tail = min(p, 1.0 - p)
-    # Abramowitz, Stegun 26.2.22: off by 0.003 at most.
-    t = math.sqrt(-2.0 * math.log(tail))
-    x = t - (2.30753 + 0.27061 * t) / (1.0 + t * (0.99229 + 0.04481 * t))
-    for _ in range(2):
-        excess = 0.5 * math.erfc(x / math.sqrt(2.0)) - tail
-        step = excess * math.sqrt(2.0 * math.pi) * math.exp(0.5 * x * x)
-        x += step / (1.0 - 0.5 * x * step)
-    return -x if p < 0.5 else x
+    q = p - 0.5
+    if abs(q) <= 0.425:
+        c = 0.180625 - q * q
+        above = 4.5921953931549871457e4 + c * (
+            6.7265770927008700853e4 + c * (3.3430575583588128105e4 + c * 2.5090809287301226727e3)
+        )
+        above = 1.3314166789178437745e2 + c * (
+            1.9715909503065514427e3 + c * (1.3731693765509461125e4 + c * above)
+        )
+        below = 2.1213794301586595867e4 + c * (
+            3.9307895800092710610e4 + c * (2.8729085735721942674e4 + c * 5.2264952788528545610e3)
+        )
+        below = 4.2313330701600911252e1 + c * (
+            6.8718700749205790830e2 + c * (5.3941960214247511077e3 + c * below)
+        )
+        return q * (3.3871328727963666080 + c * above) / (1.0 + c * below)
+    d = math.sqrt(-math.log(min(p, 1.0 - p)))
+    if d <= 5.0:
+        d -= 1.6
+        above = 1.27045825245236838258 + d * (
+            2.41780725177450611770e-1
+            + d * (2.27238449892691845833e-2 + d * 7.74545014278341407640e-4)
+        )
+        above = 4.63033784615654529590 + d * (
+            5.76949722146069140550 + d * (3.64784832476320460504 + d * above)
+        )
+        below = 1.48103976427480074590e-1 + d * (
+            1.51986665636164571966e-2
+            + d * (5.47593808499534494600e-4 + d * 1.05075007164441684324e-9)
+        )
+        below = 2.05319162663775882187 + d * (
+            1.67638483018380384940 + d * (6.89767334985100004550e-1 + d * below)
+        )
+        x = (1.42343711074968357734 + d * above) / (1.0 + d * below)
+    else:
+        d -= 5.0
+        above = 2.65321895265761230930e-2 + d * (
+            1.24266094738807843860e-3
+            + d * (2.71155556874348757815e-5 + d * 2.01033439929228813265e-7)
+        )
+        above = 5.46378491116411436990 + d * (
+            1.78482653991729133580 + d * (2.96560571828504891230e-1 + d * above)
+        )
+        below = 7.86869131145613259100e-4 + d * (
+            1.84631831751005468180e-5
+            + d * (1.42151175831644588870e-7 + d * 2.04426310338993978564e-15)
+        )
+        below = 5.99832206555887937690e-1 + d * (
+            1.36929880922735805310e-1 + d * (1.48753612908506148525e-2 + d * below)
+        )
+        x = (6.65790464350110377720 + d * above) / (1.0 + d * below)
+    return -x if q < 0.0 else x
 
 
 def gamma_share(a: float, x: float) -> float:

@@ -7,9 +7,19 @@ successive parts of the log: their total rewards X_1, ..., X_m are independent, 
 
     mean X +- t(m - 1, 0.975) sd(X) / sqrt(m)
 
-is the reward of an episode with its 95 % interval. Whether the arms were played evenly, n_k times each
-of n in all, is checked by Pearson's test: sum_k (n_k - n/K)^2 / (n/K) is chi-squared with K - 1
-degrees of freedom.
+is the reward of an episode with its 95 % interval.
+
+If the arms were not chosen with equal probabilities, but with known ones, of which none was below c, the log is
+thinned first: a play whose arm was chosen with probability p is kept with probability c / p. Then each arm
+is the next that is kept with probability c, whatever came before, and what is kept is a log of uniformly random plays,
+also if the logger learned from its rewards. (Without this, how long an episode is, and hence which episodes are
+whole at the end of the log, would depend on rewards.) It takes 1/c plays of the log per play of a policy. That no arm ever
+had less than c can be said by the logger only (its min_share); by default c is the smallest probability in the log.
+
+Whether the arms that are kept were played evenly, n_k times each of n in all, is checked by Pearson's
+test, in quarters of the log: sum_k (n_k - n/K)^2 / (n/K) is chi-squared with K - 1 degrees of freedom in each.
+
+What fixed shares of the arms are worth is estimated in offpolicy.py.
 """
 
 from __future__ import annotations
@@ -17,7 +27,7 @@ from __future__ import annotations
 import math
 import random
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import count
 from pathlib import Path
@@ -27,28 +37,21 @@ import numpy as np
 
 from .errors import InputError
 from .feedback import Feedback
-from .play import ArmName, check_arm
+from .logs import Log, make_log, read_log
+from .offpolicy import CERTAIN, DR, Estimate, check_shares, estimate
+from .play import ArmName
 from .policies import Policy, policy
+from .progress import Told, with_progress
 from .settings import check_horizon, check_seed, read_number
-from .sheets import read_sheet
+from .showing import Shown
 
-__all__ = ["Log", "Replay", "Replayed", "read_log", "replay"]
+__all__ = ["Estimate", "Log", "Replay", "Replayed", "read_log", "replay"]
 
 # A smaller chance of being that uneven means that the plays were hardly random.
 _UNEVEN = 1e-3
 _FEW = 10
-
-
-@dataclass(frozen=True)
-class Log:
-    """Plays in order: the arm of each, and its reward."""
-
-    name: str
-    arms: tuple[ArmName, ...]
-    rewards: tuple[float, ...]
-
-    def __len__(self) -> int:
-        return len(self.arms)
+# Plays of each arm in each quarter of the log that the test of evenness wants.
+_EXPECTED = 10
 
 
 @dataclass(frozen=True)
@@ -76,8 +79,8 @@ class Replayed:
     interval: tuple[float, float] | None
 
 
-@dataclass(frozen=True)
-class Replay:
+@dataclass(frozen=True, repr=False)
+class Replay(Shown):
     """What a log says about policies, the best first.
 
     Attributes
@@ -85,26 +88,84 @@ class Replay:
     chance
         The mean reward of the log's own plays.
     best_arm
-        The log's best arm, and its mean reward.
+        The log's best arm, and its mean reward there.
+    least
+        The probability that each arm had at least at every play of the log; None if no policy was replayed.
     uneven
-        The probability that random plays are at least as uneven as the log's.
+        The probability that random plays are at least as uneven as those that were kept of the log.
+    estimates
+        What each arm, all arms alike and given shares are worth per play, if the log has probabilities.
     """
 
     log: str
     plays: int
     arms: int
-    horizon: int
+    horizon: int | None
     seed: int
     feedback: Feedback
     chance: float
     best_arm: tuple[ArmName, float]
-    uneven: float
+    least: float | None
+    uneven: float | None
     policies: tuple[Replayed, ...]
+    estimates: tuple[Estimate, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def headline(self) -> str:
+        plays = f"of {self.log}: {self.plays:,} plays of {self.arms} arms"
+        if not self.policies:
+            return plays
+        best = self.policies[0]
+        reward = "" if best.reward is None else f"; best: {best.policy} (reward {best.reward:.5g})"
+        return f"{plays}, {self.horizon} plays per episode{reward}"
+
+    def records(self) -> list[dict[str, Any]]:
+        """Numbers of each policy, best first; without policies, of each estimate."""
+        found = []
+        for item in self.policies or self.estimates:
+            low, high = item.interval or (None, None)
+            record = asdict(item) | {"low": low, "high": high}
+            if isinstance(item, Replayed):
+                assert self.horizon is not None
+                per_play = None if item.reward is None else item.reward / self.horizon
+                record["reward_per_play"] = per_play
+            del record["interval"]
+            found.append(record)
+        return found
+
+    def remarks(self) -> list[str]:
+        return self.warnings()
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the reward of each policy, or else the worth of each target, with its 95 % interval.
+
+        Returns matplotlib's axes.
+        """
+        from .drawing import intervals, plot_axes
+
+        known = [
+            (item.policy, item.reward, item.interval)
+            for item in self.policies
+            if item.reward is not None
+        ]
+        label = f"reward of {self.horizon} plays"
+        if not self.policies:
+            robust = [item for item in self.estimates if item.method == DR]
+            known = [(item.target, item.value, item.interval) for item in robust]
+            label = "reward per play, doubly robust"
+        axes = plot_axes(axes, height=1.2 + 0.35 * len(known))
+        intervals(axes, {"": known}, x=label)
+        return axes
 
     def warnings(self) -> list[str]:
         """Return the reasons not to trust the figures."""
+        return [*self._replay_warnings(), *self.notes]
+
+    def _replay_warnings(self) -> list[str]:
+        if self.horizon is None or self.least is None or self.uneven is None:
+            return []
         found = []
-        wanted = self.arms * self.horizon
+        wanted = math.ceil(self.horizon / self.least)
         least = min(item.episodes for item in self.policies)
         if least < 2:
             found.append(
@@ -122,19 +183,30 @@ class Replay:
                 "The arms of the log were not played evenly, as uniformly random plays are (chance of "
                 f"that: {self.uneven:.1g}), and these figures are right for such a log only. If earlier "
                 "rewards had a say in which arm was played, they are wrong"
+                if not self.estimates
+                else f"The plays that were kept are not even over the arms (chance of that: {self.uneven:.1g}): "
+                f"some arm had a smaller probability than {self.least:.3g} at some plays, or the "
+                f"probabilities are wrong. Do not trust these figures; log with a min_share"
             )
         return found
 
     def rows(self) -> list[dict[str, str]]:
-        """Return the table, as text."""
+        """Return the table of policies as text; without policies, that of the estimates."""
+        if self.horizon is None:
+            return self.estimate_rows()
         arm, mean = self.best_arm
         table: list[tuple[str, float | None, str, str]] = []
         for item in self.policies:
             low, high = item.interval or (None, None)
             shown = "-" if low is None else f"{low:.5g} to {high:.5g}"
             table.append((item.policy, item.reward, shown, str(item.episodes)))
-        table.append(("any arm (the log itself)", self.chance * self.horizon, "", ""))
-        table.append((f"always {arm}", mean * self.horizon, "", ""))
+        if (
+            self.estimates
+        ):  # which say what arms are worth; plain means are biased if the logger learned
+            table.append(("the log itself", self.chance * self.horizon, "", ""))
+        else:
+            table.append(("any arm (the log itself)", self.chance * self.horizon, "", ""))
+            table.append((f"always {arm}", mean * self.horizon, "", ""))
         return [
             {
                 "policy": name,
@@ -146,84 +218,71 @@ class Replay:
             for name, reward, interval, episodes in table
         ]
 
+    def estimate_rows(self) -> list[dict[str, str]]:
+        """Return the table of what fixed shares are worth per play, as text."""
+        return [
+            {
+                "every play": item.target,
+                "estimate": item.method,
+                "per play": f"{item.value:.4g}",
+                "95 % interval": f"{item.interval[0]:.4g} to {item.interval[1]:.4g}",
+                "effective plays": f"{item.effective:,.0f}",
+            }
+            for item in self.estimates
+        ]
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, for JSON."""
-        return asdict(self) | {"warnings": self.warnings()}
+        found = asdict(self) | {"warnings": self.warnings()}
+        del found["notes"]
+        for item in found["estimates"]:
+            item["shares"] = [{"arm": arm, "share": value} for arm, value in item["shares"].items()]
+        return found
 
 
-def read_log(path: str | Path) -> Log:
-    """Read a log from a CSV file.
-
-    Parameters
-    ----------
-    path
-        A file with the columns `arm` and `reward` (others are ignored), or two columns without titles.
-
-    Returns
-    -------
-    Log
-        The plays, in order.
-    """
-    sheet = read_sheet(path)
-    titles = [title.lower() for title in sheet.titles]
-    if "arm" in titles and "reward" in titles:
-        arm, reward = titles.index("arm"), titles.index("reward")
-    elif sheet.width == 2 and not titles:
-        arm, reward = 0, 1
-    elif sheet.width:
-        shown = ", ".join(sheet.titles or sheet.rows[0])[:200]
-        raise InputError(
-            f"{path}: a log has the columns arm and reward, by name in its first line; here are: {shown}"
-        )
-    if not sheet.rows:
-        raise InputError(f"{path} holds no play; a line has an arm and its reward")
-    rows = range(len(sheet.rows))
-    return Log(
-        str(path),
-        tuple(sheet.text(row, arm, "every play needs its arm") for row in rows),
-        tuple(sheet.number(row, reward, "every play needs its reward") for row in rows),
-    )
-
-
-def _read(log: str | Path | Log | Iterable[tuple[ArmName, float]]) -> Log:
-    if isinstance(log, Log):
-        return log
-    if isinstance(log, (str, Path)):
-        return read_log(log)
-    if not isinstance(log, Iterable):
-        raise InputError(f"a log is a CSV file, or pairs (arm, reward), not {log!r}")
-    pairs = list(log)
-    if not pairs or any(not isinstance(pair, (tuple, list)) or len(pair) != 2 for pair in pairs):
-        raise InputError("a log is a CSV file, or pairs (arm, reward), at least one")
-    arms = tuple(check_arm(arm) for arm, _ in pairs)
-    return Log("the log", arms, tuple(read_number(item, "a reward") for _, item in pairs))
-
-
+@with_progress("replaying")
 def replay(
-    log: str | Path | Log | Iterable[tuple[ArmName, float]],
-    policies: str | Path | Policy | Sequence[str | Path | Policy],
+    log: str | Path | Log | Iterable[tuple[Any, ...]],
+    policies: str | Path | Policy | Sequence[str | Path | Policy] = (),
     *,
     horizon: int | None = None,
     seed: int = 0,
     feedback: Feedback | Mapping[str, Any] | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    shares: Sequence[Mapping[ArmName, float]] = (),
+    least: float | None = None,
+    progress: Told = None,
 ) -> Replay:
-    """Estimate how policies would have done, from a log of uniformly random plays.
+    """Estimate how policies would have done, from a log of random plays.
+
+    Without probabilities, all arms must have been equally likely at every play of the log. With the
+    probability of each choice, the logger may be any policy that gave every arm some chance, also one that
+    learned from its rewards: policies are replayed on a part of the log that is uniformly random,
+    and the worth of each arm per play is estimated from all of it (inverse propensity, self-normalised and
+    doubly robust).
 
     Parameters
     ----------
     log
-        A CSV file with the columns arm and reward, or pairs (arm, reward), in order.
+        A CSV file with the columns arm, reward and, if known, probability; or pairs (arm, reward) or
+        triples (arm, reward, probability), in order.
     policies
-        One policy or several: names, expressions, policy files or policies.
+        One policy or several: names, expressions, policy files or policies. None are needed if the log has
+        probabilities.
     horizon
         The number of plays per episode; by default that of the first learned policy.
     seed
         The seed of policies that play at random.
     feedback
         When rewards become known; immediately by default.
+    shares
+        Fixed shares of the arms to estimate the worth of, beside each arm and all arms alike; the log must have
+        probabilities.
+    least
+        The probability that every arm had at least at every play of the log, such as the min_share of its
+        policy; by default the smallest probability in the log.
     progress
-        Called as progress(plays of the log passed, plays for all policies).
+        Called as progress(plays of the log passed, plays for all policies); a bar by default, False for
+        none.
 
     Returns
     -------
@@ -241,47 +300,107 @@ def replay(
     >>> found.policies[0].policy, found.policies[0].episodes
     ('ucb1-tuned', 19)
     """
-    known = _read(log)
+    known = make_log(log)
     several = isinstance(policies, Iterable) and not isinstance(policies, str)
     given: list[Any] = list(policies) if several else [policies]  # type: ignore[arg-type]
     made = [policy(item) for item in given]
-    if not made:
+    if not made and known.probabilities is None:
         raise InputError("there is no policy to replay; give one or more")
-    horizon = _find_horizon(made) if horizon is None else check_horizon(horizon)
+    if known.probabilities is None and (shares or least is not None):
+        raise InputError(
+            "shares and least are for logs with the probability of each choice: add the column probability"
+        )
+    if made:
+        horizon = _find_horizon(made) if horizon is None else check_horizon(horizon)
+    else:
+        horizon = None
     seed = check_seed(seed)
     asked = Feedback.read(feedback)
-    asked.check(len(set(known.arms)), horizon)
-    places: dict[ArmName, list[int]] = {name: [] for name in sorted(set(known.arms), key=str)}
-    if len(places) < 2:
+    names = sorted(set(known.arms), key=str)
+    asked.check(len(names), horizon)
+    if len(names) < 2:
         raise InputError(
             f"{known.name} has one arm only, {known.arms[0]!r}: there is nothing to choose"
         )
-    for place, arm in enumerate(known.arms):
-        places[arm].append(place)
-    results = []
-    for number, item in enumerate(made):
-        totals, passed = [], 0
-        for total, passed in _episodes(item, known, places, horizon, seed, asked):
-            totals.append(total)
-            if progress is not None:
-                progress(number * len(known) + passed, len(made) * len(known))
-        results.append(_summary(item.name, totals, horizon, passed))
-    results.sort(key=lambda item: -math.inf if item.reward is None else item.reward, reverse=True)
-    rewards = np.array(known.rewards)
-    means = {name: float(rewards[each].mean()) for name, each in places.items()}
+    estimates: list[Estimate] = []
+    notes: list[str] = []
+    if known.probabilities is not None:
+        targets: dict[str, Mapping[ArmName, float]] = {f"always {arm}": {arm: 1.0} for arm in names}
+        targets["all arms alike"] = dict.fromkeys(names, 1.0 / len(names))
+        for asked_shares in shares:
+            checked = check_shares(asked_shares, names)
+            targets[", ".join(f"{arm} {share:.4g}" for arm, share in checked.items())] = checked
+        estimates, notes = estimate(known, targets)
+    results: list[Replayed] = []
+    uneven = bound = None
+    if made:
+        assert horizon is not None
+        bound, kept = _thin(known, len(names), least, seed)
+        uneven = _unevenness([known.arms[place] for place in kept], names)
+        places: dict[ArmName, list[int]] = {name: [] for name in names}
+        for place in kept:
+            places[known.arms[place]].append(place)
+        for number, item in enumerate(made):
+            totals, passed = [], 0
+            for total, passed in _episodes(item, known, places, horizon, seed, asked):
+                totals.append(total)
+                if progress is not None:
+                    progress(number * len(known) + passed, len(made) * len(known))
+            results.append(_summary(item.name, totals, horizon, passed))
+        results.sort(
+            key=lambda found: -math.inf if found.reward is None else found.reward, reverse=True
+        )
+    means = _means(known, names)
     best = max(means, key=lambda name: means[name])
     return Replay(
         log=known.name,
         plays=len(known),
-        arms=len(places),
+        arms=len(names),
         horizon=horizon,
         seed=seed,
         feedback=asked,
-        chance=float(rewards.mean()),
+        chance=float(np.mean(known.rewards)),
         best_arm=(best, means[best]),
-        uneven=_unevenness([len(each) for each in places.values()]),
+        least=bound,
+        uneven=uneven,
         policies=tuple(results),
+        estimates=tuple(estimates),
+        notes=tuple(notes),
     )
+
+
+def _means(log: Log, names: Sequence[ArmName]) -> dict[ArmName, float]:
+    """The mean reward of each arm in the log."""
+    number_of = {name: number for number, name in enumerate(names)}
+    played = np.array([number_of[arm] for arm in log.arms])
+    sums = np.bincount(played, np.array(log.rewards))
+    return dict(zip(names, (sums / np.bincount(played)).tolist(), strict=True))
+
+
+def _thin(log: Log, arms: int, least: float | None, seed: int) -> tuple[float, list[int]]:
+    """The probability that each arm has had at least, and a part of the log that is uniformly random."""
+    if log.probabilities is None:
+        return 1.0 / arms, list(range(len(log)))
+    # Where the arm was certain, others had no chance; that is known before the arm is drawn.
+    free = [place for place, chance in enumerate(log.probabilities) if chance < CERTAIN]
+    lowest = min(free, key=log.probabilities.__getitem__)
+    bound = log.probabilities[lowest]
+    if least is not None:
+        bound = read_number(least, "least")
+        if not 0.0 < bound <= (1.0 + 1e-9) / arms:
+            raise InputError(
+                f"least is a probability that each of {arms} arms can have, above 0 and at most "
+                f"{1.0 / arms:.4g}, not {least!r}"
+            )
+        if bound > log.probabilities[lowest] * (1.0 + 1e-6):
+            raise InputError(
+                f"{log.name}, play {lowest + 1}: the arm {log.arms[lowest]!r} was chosen with probability "
+                f"{log.probabilities[lowest]:.4g}, below the least that was given, {bound:.4g}; give a "
+                f"smaller one"
+            )
+    # A stream that no simulated log has been drawn with: kept plays would be those with certain rewards.
+    rng = random.Random(f"plays that replay keeps, {seed}")
+    return bound, [place for place in free if rng.random() * log.probabilities[place] < bound]
 
 
 def _find_horizon(policies: Sequence[Policy]) -> int:
@@ -360,9 +479,15 @@ def _summary(name: str, totals: list[float], horizon: int, passed: int) -> Repla
     return Replayed(name, episodes, plays, used, mean, error, (mean - half, mean + half))
 
 
-def _unevenness(counts: Sequence[int]) -> float:
-    """Return the p-value of Pearson's chi-squared test that arms are played evenly."""
+def _unevenness(arms: Sequence[ArmName], names: Sequence[ArmName]) -> float:
+    """Return the p-value of Pearson's chi-squared test that arms are played evenly in each quarter."""
     from scipy.special import chdtrc
 
-    expected = sum(counts) / len(counts)
-    return float(chdtrc(len(counts) - 1, sum((c - expected) ** 2 / expected for c in counts)))
+    parts = 4 if len(arms) >= 4 * _EXPECTED * len(names) else 1
+    statistic = 0.0
+    for part in range(parts):
+        mine = arms[part * len(arms) // parts : (part + 1) * len(arms) // parts]
+        expected = len(mine) / len(names)
+        if expected:
+            statistic += sum((mine.count(name) - expected) ** 2 / expected for name in names)
+    return float(chdtrc(parts * (len(names) - 1), statistic))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection
 
 from .errors import InputError, nearest
@@ -44,6 +45,23 @@ def read_number(value: str | float, what: str) -> float:
     if number != number or number in (float("inf"), float("-inf")):
         raise InputError(f"{what} must be a finite number, not {value!r}")
     return number
+
+
+def read_grid(text: str) -> list[float]:
+    """The success rates of a grid that is given as first:last:step, such as 0.1:0.9:0.1."""
+    parts = text.split(":") if isinstance(text, str) else []
+    if len(parts) != 3:
+        raise InputError(f"a grid is first:last:step, such as 0.1:0.9:0.1; not {text!r}")
+    first, last, step = (read_number(part, "a number of the grid") for part in parts)
+    if not (0.0 <= first <= last <= 1.0 and step > 0.0):
+        raise InputError(
+            f"a grid goes from 0 or more to 1 or less, by steps greater than 0; {text} does not"
+        )
+    if step < 1e-6:
+        raise InputError(f"the steps of a grid are at least 0.000001, not {step:g}")
+    count = int((last - first) / step + 1e-9) + 1
+    # As people write them: 0.3, not 0.30000000000000004.
+    return [round(first + place * step, 12) for place in range(count)]
 
 
 def is_number(text: str) -> bool:
@@ -91,3 +109,11 @@ def check_seed(seed: object, what: str = "the seed") -> int:
 def check_horizon(horizon: object) -> int:
     """Check a number of plays; float32 counts exactly up to 2^24."""
     return check_whole(horizon, "the horizon", 1, most=2**24)
+
+
+def read_seconds(text: str) -> float:
+    """Read a time as people write it, in seconds: 90, 90s, 5m, 1.5h."""
+    match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([smh]?)\s*", text)
+    if match is None or float(match.group(1)) == 0.0:
+        raise InputError(f"a time limit is seconds, or such as 90s, 5m or 1h; not {text!r}")
+    return float(match.group(1)) * {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}[match.group(2)]

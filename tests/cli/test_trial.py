@@ -53,15 +53,36 @@ def test_three_arms_and_delays(tmp_path):
     assert "delay 3" in told
 
 
+def test_details(tmp_path):
+    told = answer(
+        "trial | equal | ucb1 | --at | 0.3,0.5 | --at | 0.4,0.4 | --horizon | 20 | --details | "
+        "--fewer-than | 8 | --look-every | 10",
+        tmp_path,
+    )
+    first, second = told.split("wrong side: another arm")
+    for title in (
+        "median (5 % to 95 %)",
+        "fewer than 8",
+        "rejects for each arm",
+        "ends at each look",
+    ):
+        assert title not in first
+        assert title in second
+    assert "10 (10 to 10) / 10 (10 to 10)" in second
+
+
 def test_successes_beside_regret(tmp_path):
     told = answer("evaluate | greedy | --horizon | 10 | --show | successes", tmp_path)
     assert "successes" in told.splitlines()[3]
+    told = answer("search | --horizon | 4 | --length | 3 | --show | successes", tmp_path)
+    assert told.count("  successes  ") == 2
     refused("evaluate | greedy | --show | wins", tmp_path, "successes", "'wins'")
-    refused(
-        "evaluate | greedy | --prior | gaussian | --episodes | 100 | --show | successes",
-        tmp_path,
-        "0 or 1",
-    )
+
+
+@pytest.mark.parametrize("command", ["evaluate | greedy", "learn | power-1", "search", "advise"])
+def test_successes_of_other_rewards_are_refused_at_once(command, tmp_path):
+    command += " | --prior | gaussian | --horizon | 100000 | --show | successes"
+    refused(command.replace("learn | ", "learn | --space | "), tmp_path, "0 or 1", "gaussian")
 
 
 @pytest.mark.parametrize(
@@ -72,6 +93,8 @@ def test_successes_beside_regret(tmp_path):
         ("--at | 0.3,0.5 | --level | 2", ["level", "between 0 and 1, not 2"]),
         ("--at | 0.1,0.2,0.3 | --test | fisher", ["fisher", "2 arms, not 3"]),
         ("--at | 0.3,0.5 | --plot | power.svg", ["--grid"]),
+        ("--grid | 0:1:0.5 | --arms | 3 | --plot | power.svg", ["two arms"]),
+        ("--grid | 0:1:0.5 | --test | none | --plot | power.svg", ["--test"]),
         ("--grid | 0:1:0.001 | --horizon | 500", ["1,002,001 points", "hours", "coarser"]),
         ("--horizon | 10", ["no success rates"]),
         ("--at | 0.3,0.5 | --csv | table.txt", [".csv"]),

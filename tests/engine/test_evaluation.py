@@ -329,7 +329,7 @@ def test_exact_regret_on_given_problems_goes_on_too(tmp_path):
         ({"checkpoints": [2.5]}, "whole number, not 2.5"),
         ({"policies": "kl-ucb", "prior": mb.Gaussian()}, r"rewards in \[0, 1\]"),
         ({"policies": [3]}, "not 3"),
-        ({"prior": "bernoulli"}, "must be a Prior"),
+        ({"prior": 3}, "must be a Prior"),
     ],
 )
 def test_bad_settings_are_refused(options, words):

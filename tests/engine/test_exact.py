@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 import metabandit as mb
 from metabandit.engine import costs, exact, states
@@ -95,8 +96,10 @@ def test_other_policies_are_those_of_fractions(arms, means):
         "uniform": (naive.uniform_shares, False),
     }
     if arms == 2:
-        rules["thompson"] = naive.thompson_shares(1, 1), False
-        rules["thompson:a=2,b=3"] = naive.thompson_shares(2, 3), False
+        if all(number == int(number) for number in (*alpha, *beta)):
+            rules["thompson"] = naive.thompson_shares(alpha, beta), False
+        rules["thompson:a=1,b=1"] = naive.thompson_shares((1, 1), (1, 1)), False
+        rules["thompson:a=2,b=3"] = naive.thompson_shares((2, 2), (3, 3)), False
     for text, (shares, each_once) in rules.items():
         expected = naive_regret(shares, arms, alpha, beta, 6, each_once=each_once)
         assert regret(text, prior, 6) == pytest.approx(expected, abs=1e-12), text
@@ -118,7 +121,7 @@ def test_regret_on_given_problems_is_that_of_fractions(text):
     policy = mb.policy(text)
     plan = policy.plan(mb.Bernoulli(), horizon)
     shares = {
-        "thompson": naive.thompson_shares(1, 1),
+        "thompson": naive.thompson_shares((1, 1), (1, 1)),
         "eps_n-greedy": naive.epsilon_greedy_shares(1, 1),
     }.get(text) or naive.index_shares(policy.bound, plan.counts, horizon)
     for problem, found in zip(problems, result.problem_regret, strict=True):
@@ -214,6 +217,20 @@ def test_exact_is_what_simulation_estimates(prior, horizon):
         assert abs(error) < 3 * estimate.standard_error, estimate.policy
         assert np.allclose(estimate.plays, truth.plays, rtol=0.01, atol=0.02)
         assert (np.abs(estimate.curve - truth.curve) <= 5 * estimate.curve_error + 1e-9).all()
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [((0.5, 1.5), (2.5, 1.0)), ((0.01, 3.0), (4.0, 0.2)), ((40.5, 60.0), (1.0, 2.0))],
+)
+def test_the_chance_of_the_larger_draw(one, two):
+    a, b = np.linspace(0.0, 1.0, 200_001)[1:-1], stats.beta(*two)
+    u = stats.beta(*one).ppf(a)
+    expected = np.trapezoid(np.append(np.insert(b.cdf(u), 0, 0.0), 1.0), dx=1 / 200_000)
+    assert states._first_is_better(one, two) == pytest.approx(expected, abs=2e-5)
+    assert states._first_is_better(one, two) + states._first_is_better(two, one) == pytest.approx(
+        1.0, abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("text", ["thompson:a=0.001,b=0.001", "thompson:a=0.2,b=5"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -256,9 +255,7 @@ def test_plays_are_those_of_the_twin(name, feedback, prior):
         with pytest.raises(mb.InputError, match="epochs count all plays"):
             moves_of_the_simulator(policy, prior, 40, feedback, 1, 0)
         return
-    if name == "thompson" and prior.family.name == "gaussian":
-        choose = partial(gaussian_thompson, sigma=1.0)
-    elif name in ("thompson", "gittins"):
+    if name in ("thompson", "gittins"):
         choose = naive_choice(policy, prior, 40)
     else:
         choose = choice_with_w(policy, prior, 40)
@@ -279,17 +276,6 @@ def test_plays_are_those_of_the_twin(name, feedback, prior):
         )
         same += np.allclose(regret[:, episode], np.cumsum(gaps[episode][moves]), atol=1e-9)
     assert same >= (episodes if prior.family.binary else episodes - 1)
-
-
-def gaussian_thompson(play, sigma):
-    draws = []
-    for arm in range(play.arms):
-        n, r, _ = play.statistics(arm)
-        z = naive.policies.special.ndtri(
-            naive.unit(naive.noise_bits(play.key, play.step, 16 + arm))
-        )
-        draws.append(r + sigma * z / math.sqrt(n - play.waits(arm)))
-    return draws.index(max(draws))
 
 
 @pytest.mark.parametrize("feedback", DELAYED, ids=str)

@@ -326,9 +326,20 @@ def test_sqlglot_parses_every_query(dialect):
 def test_other_dialects_say_the_same_when_they_are_transpiled(dialect):
     sqlglot = pytest.importorskip("sqlglot")
     pytest.importorskip("duckdb")
-    table = next(arms_tables(4, 1))[:6]
-    rows = [(NAMES[arm], *row, 0.0) for arm, row in enumerate(table.tolist())]
+    tables = [
+        next(arms_tables(4, 1))[:6].tolist(),
+        [[0.0, 0.0, 0.0]] * 6,  # no plays
+        [[3.0, 1.0, 1.0], [0.0, 0.0, 0.0], [2.0, 2.0, 2.0]],  # no plays of one
+        [
+            [3.0, 1.0, 1.0],
+            [2.0, 0.0, 0.0],
+            [9.0, 5.0, 5.0],
+            [4.0, 0.0, 0.0],
+        ],  # 1/r is infinite twice
+        [[3.0, 1.0, 1.0]] * 5,  # equal indices
+    ]
     several = [
+        "1/r",
         "ucb1-tuned",
         "moss",
         "1/(r - 1/3)",
@@ -343,12 +354,15 @@ def test_other_dialects_say_the_same_when_they_are_transpiled(dialect):
                 text = mb.export(policy, "sql", dialect=dialect, horizon=99, batch=batch)
                 text = sqlglot.transpile(text, read=dialect, write="duckdb")[0]
                 own = mb.export(policy, "sql", dialect="duckdb", horizon=99, batch=batch)
-                found, wanted = database.run(text, rows), database.run(own, rows)
-                assert [row[0] for row in found] == [row[0] for row in wanted]
-                for row, other in zip(found, wanted, strict=True):
-                    assert row[-1] == (None if other[-1] is None else pytest.approx(other[-1])) or (
-                        dialect == "mysql" and abs(row[-1]) > 1e308 and math.isinf(other[-1])
-                    )
+                for table in tables:
+                    rows = [(NAMES[arm], *row, 0.0) for arm, row in enumerate(table)]
+                    found, wanted = database.run(text, rows), database.run(own, rows)
+                    assert [row[0] for row in found] == [row[0] for row in wanted]
+                    for row, other in zip(found, wanted, strict=True):
+                        same = row[-1] == (None if other[-1] is None else pytest.approx(other[-1]))
+                        assert same or (
+                            dialect == "mysql" and abs(row[-1]) > 1e308 and math.isinf(other[-1])
+                        ), (policy, batch, found, wanted)
 
 
 # What is refused ---------------------------------------------------------------------------------

@@ -578,7 +578,7 @@ def test_search_plays_other_priors_too():
         ({"start": "sometimes"}, "unknown start"),
         ({"resume": True}, "--out"),
         ({"classes": "none.npz"}, "does not exist"),
-        ({"prior": "bernoulli"}, "must be a Prior"),
+        ({"prior": 3}, "must be a Prior"),
     ],
 )
 def test_bad_searches_are_refused(options, message):

@@ -9,7 +9,7 @@ import pytest
 
 import metabandit as mb
 from metabandit.bayes.gittins import bonus_table, gittins_table, levels_of
-from metabandit.decisions import ByTest
+from metabandit.decisions import ByPosterior, ByTest
 from metabandit.engine.precision import Precision
 from metabandit.engine.simulated import Sampling, Simulation
 from metabandit.policies import CATALOGUE
@@ -41,7 +41,8 @@ def simulated_regret(policy, prior, horizon, episodes, seed):
 def naive_choice(policy, prior, horizon, *, fine=False):
     """The twin's rule for a policy of the catalogue."""
     if isinstance(policy, mb.IndexPolicy) and len(policy.trees) == 1:
-        return partial(naive.index_choice, tree=policy.bound, tie=1e-11 if fine else naive.TIE)
+        tree = policy.plan(prior, horizon).decision.bound
+        return partial(naive.index_choice, tree=tree, tie=1e-11 if fine else naive.TIE)
     if policy.name.partition(":")[0] == "gittins":
         discount = policy.values["discount"]
         levels = levels_of(horizon, discount)
@@ -56,6 +57,11 @@ def naive_choice(policy, prior, horizon, *, fine=False):
     plan = policy.plan(prior, horizon)
     if isinstance(plan.decision, ByTest):
         return partial(naive.ab_test_choice, plays=plan.decision.plays, alpha=plan.decision.alpha)
+    if isinstance(plan.decision, ByPosterior):
+        known = plan.decision.belief
+        if prior.family.in_unit_interval:
+            return partial(naive.thompson_beta_choice, pairs=known.pairs)
+        return partial(naive.thompson_gaussian_choice, **vars(known))
     return {
         "uniform": naive.uniform_choice,
         "eps_n-greedy": partial(naive.epsilon_greedy_choice, c=1.0, d=1.0),
@@ -63,9 +69,6 @@ def naive_choice(policy, prior, horizon, *, fine=False):
         "ucb2": partial(naive.ucb2_choice, alpha=0.001),
         "ucb2:alpha=0.03": partial(naive.ucb2_choice, alpha=0.03),
         "ucb2:alpha=0.3": partial(naive.ucb2_choice, alpha=0.3),
-        "thompson": partial(naive.thompson_beta_choice, a=1.0, b=1.0),
-        "thompson:a=0.5,b=0.5": partial(naive.thompson_beta_choice, a=0.5, b=0.5),
-        "thompson:sigma=0.7": partial(naive.thompson_gaussian_choice, sigma=0.7),
     }[policy.name]
 
 
@@ -161,8 +164,16 @@ def test_many_plays_are_like_the_twin(text, name):
     assert_same_play(text, PRIORS[name], horizon=300)
 
 
-def test_gaussian_thompson_plays_like_the_twin():
-    assert_same_play("thompson:sigma=0.7", PRIORS["three-gaussian"])
+@pytest.mark.parametrize(
+    "text", ["thompson", "thompson:sigma=0.7", "thompson:mean=1,spread=2", "bayes-ucb"]
+)
+def test_posteriors_of_gaussian_arms_play_like_the_twin(text):
+    assert_same_play(text, PRIORS["three-gaussian"])
+
+
+@pytest.mark.parametrize("text", ["thompson", "bayes-ucb"])
+def test_posteriors_of_unlike_arms_play_like_the_twin(text):
+    assert_same_play(text, mb.Bernoulli(alpha=[0.5, 3], beta=[4, 2]))
 
 
 @pytest.mark.parametrize("text", ["gittins", "gittins:discount=0.95"])

@@ -124,12 +124,12 @@ def _beta(a: int, b: int) -> Fraction:
     return Fraction(math.factorial(a - 1) * math.factorial(b - 1), math.factorial(a + b - 1))
 
 
-def thompson_shares(a: int, b: int):
-    """P(X1 > X2) for Beta variates with whole parameters, as a finite sum."""
+def thompson_shares(alpha, beta):
+    """P(X1 > X2) for Beta variates with whole parameters, one pair per arm, as a finite sum."""
 
     def shares(plays, wins):
-        a1, a2 = (a + s for s in wins)
-        b1, b2 = (b + n - s for n, s in zip(plays, wins, strict=True))
+        a1, a2 = (a + s for a, s in zip(alpha, wins, strict=True))
+        b1, b2 = (b + n - s for b, n, s in zip(beta, plays, wins, strict=True))
         first = sum(
             _beta(a2 + i, b1 + b2) / ((b1 + i) * _beta(1 + i, b1) * _beta(a2, b2))
             for i in range(a1)

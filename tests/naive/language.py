@@ -59,6 +59,7 @@ _OPERATIONS = {
     "exp": lambda x, y, values: np.exp(x),
     "abs": lambda x, y, values: abs(x),
     "kl_upper": lambda x, y, values: kl_upper(values[0], values[-1]),
+    "normal_quantile": lambda x, y, values: special.ndtri(x),
     "beta_quantile": lambda x, y, values: special.betaincinv(values[1], values[2], values[0]),
     "polynomial": lambda x, y, values: polynomial(values[:4], values[4:]),
 }

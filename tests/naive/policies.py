@@ -148,22 +148,26 @@ def _gamma(shape: float, key: int, step: int, stream: int) -> float:
     return math.log(d * v) + boost
 
 
-def thompson_beta_choice(play: Play, a: float, b: float) -> int:
+def thompson_beta_choice(play: Play, pairs) -> int:
+    """The largest draw from Beta(a + reward sum, b + the rest of the plays), with (a, b) of each arm."""
     draws = []
     for arm, rewards in enumerate(play.rewards):
-        total = play.totals[arm]
+        (a, b), total = pairs[arm], play.totals[arm]
         wins = _gamma(a + total, play.key, play.step, 16 + 8 * arm)
         losses = _gamma(b + len(rewards) - total, play.key, play.step, 16 + 8 * arm + 4)
         draws.append(wins - losses)
     return draws.index(max(draws))
 
 
-def thompson_gaussian_choice(play: Play, sigma: float) -> int:
+def thompson_gaussian_choice(play: Play, mean: float, plays: float, noise: float) -> int:
+    """The largest draw from the normal posteriors of a belief that is worth so many plays."""
     draws = []
     for arm in range(play.arms):
         n, r, _ = play.statistics(arm)
+        n -= play.waits(arm)
         z = special.ndtri(unit(noise_bits(play.key, play.step, 16 + arm)))
-        draws.append(r + sigma * z / math.sqrt(n))
+        centre = (plays * mean + n * r) / (plays + n)
+        draws.append(centre + noise * z / math.sqrt(plays + n))
     return draws.index(max(draws))
 
 

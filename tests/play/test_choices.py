@@ -54,6 +54,21 @@ KINDS = {
     "gittins": ("gittins", [(2, 1), (2, 1), (5, 1)], {"horizon": 30}),
     "optimal": ("optimal", [(3, 1), (3, 1)], {"horizon": 30}),
     "optimal, beyond": ("optimal", [(20, 9), (20, 9)], {"horizon": 30}),
+    "gittins, Gaussian": (
+        "gittins",
+        [(2, 1), (2, 1), (5, 1)],
+        {"horizon": 30, "rewards": (None, None), "prior": "gaussian"},
+    ),
+    "constrained": (mb.ConstrainedPolicy(degree=0.8, minimum=5), [(3, 1), (3, 2)], {"horizon": 30}),
+    "constrained, equal": (mb.ConstrainedPolicy(degree=0.8), [(3, 1), (3, 1)], {"horizon": 30}),
+    "split": ("split", [(3, 1), (4, 2), (3, 3)], {}),
+    "a test that runs": ("ab-test", [(9, 3), (10, 4), (9, 5)], {"horizon": 1000}),
+    "a test that ended": ("ab-test", [(90, 3), (95, 80), (91, 30)], {"horizon": 1000}),
+    "the winner, equal": (
+        "split-then-winner:share=0.03",
+        [(10, 3), (10, 5), (10, 5)],
+        {"horizon": 1000},
+    ),
     "a rule of one's own": (mb.ChoicePolicy("squares", own_rule), APART, {"horizon": 99}),
 }
 
@@ -91,7 +106,16 @@ def test_arms_are_chosen_as_often_as_is_said(kind):
 
 
 # The others are of a kind with one of these.
-QUICK_ONLY = ("an index", "kl-ucb, equal", "thompson, few plays", "thompson, far apart")
+QUICK_ONLY = (
+    "an index",
+    "kl-ucb, equal",
+    "thompson, few plays",
+    "thompson, far apart",
+    "gittins, Gaussian",
+    "constrained, equal",
+    "split",
+    "a test that ended",
+)
 
 
 @pytest.mark.slow

@@ -3,18 +3,22 @@
 import multiprocessing
 import os
 import random
-import signal
 import subprocess
 import sys
 
 import pytest
+from benchmarks.durability import (
+    FORK,
+    check_kills,
+    check_many,
+    check_restart,
+    counts,
+    make,
+)
 
 import metabandit as mb
 from metabandit.play.store import Store
 from tests.commands import call
-
-WORKERS = 8
-FORK = multiprocessing.get_context("fork")
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -32,18 +36,6 @@ def url(request, tmp_path):
         address = server.url.replace("/postgres?", f"/{name}?")
     Store(address).create()
     return address
-
-
-def make(url, policy="ucb1", **options):
-    given = {"arms": ["a", "b", "c"], "seed": 1, "experiment": "one", "rewards": (0, 1)} | options
-    return mb.policy(policy).player(store=url, **given)
-
-
-def counts(player):
-    player._read_at = -1e9
-    return [
-        (view.arm, view.rewarded, view.mean, view.deviation, view.open) for view in player.indices()
-    ]
 
 
 # The same choices ----------------------------------------------------------------------------------
@@ -265,144 +257,20 @@ def test_play_without_a_store_imports_no_database():
 # Many processes --------------------------------------------------------------------------------------
 
 
-def _choose(url, count, out):
-    player = make(url)
-    found = []
-    while len(found) < count:
-        found += [
-            (choice.id, choice.arm) for choice in player.choose(min(1000, count - len(found)))
-        ]
-    player.close()
-    out.put(found)
-
-
-def _tell(url, rewards, seed, size):
-    player = make(url)
-    random.Random(seed).shuffle(rewards)
-    for begin in range(0, len(rewards), size):
-        player.reward_many(rewards[begin : begin + size])
-    player.close()
-
-
-def in_processes(function, arguments):
-    started = [FORK.Process(target=function, args=item) for item in arguments]
-    for process in started:
-        process.start()
-    for process in started:
-        process.join()
-    assert [process.exitcode for process in started] == [0] * len(started)
-
-
-def check_many(url, each, size):
-    """Eight processes choose, then tell rewards in random order, a tenth of them twice and elsewhere."""
-    out = FORK.SimpleQueue()
-    player = make(url)
-    started = [FORK.Process(target=_choose, args=(url, each, out)) for _ in range(WORKERS)]
-    for process in started:
-        process.start()
-    chosen = [out.get() for _ in started]
-    for process in started:
-        process.join()
-    rng = random.Random(4)
-    # Sixteenths add up without rounding, in any order.
-    values = {name: rng.randrange(17) / 16 for part in chosen for name, _ in part}
-    assert len(values) == WORKERS * each
-    assert sum(item[4] for item in counts(player)) == WORKERS * each
-    everything = list(values.items())
-    again = rng.sample(everything, len(everything) // 10)
-    parts = [everything[place::WORKERS] + again[place::WORKERS] for place in range(WORKERS)]
-    in_processes(_tell, [(url, part, seed, size) for seed, part in enumerate(parts)])
-    arms = {name: arm for part in chosen for name, arm in part}
-    for arm, rewarded, mean, deviation, waiting in counts(player):
-        told = [values[name] for name, own in arms.items() if own == arm]
-        assert (rewarded, waiting) == (len(told), 0)
-        assert mean == sum(told) / len(told)
-        spread = sum((value - mean) ** 2 for value in told) / len(told)
-        assert deviation == pytest.approx(spread**0.5, rel=1e-9)
-
-
 def test_eight_processes_count_exactly(url):
     check_many(url, 40, 20)
-
-
-@pytest.mark.slow
-def test_eight_processes_count_twenty_thousand_rewards_each(url):
-    check_many(url, 20_000, 1000)
-
-
-def _tell_until_killed(url, rewards, pipe, seed):
-    player = make(url)
-    rng = random.Random(seed)
-    while True:
-        name, value = rng.choice(rewards)
-        player.reward(name, value)
-        pipe.send(name)
-
-
-def check_kills(url, kills, told):
-    """Workers tell rewards one by one and are killed; what was acknowledged is there, once."""
-    player = make(url)
-    rng = random.Random(8)
-    rewards = [(choice.id, rng.randrange(17) / 16) for choice in player.choose(600)]
-    acknowledged, values = set(), dict(rewards)
-    workers = {}
-
-    def start(number):
-        ours, theirs = FORK.Pipe(duplex=False)
-        process = FORK.Process(target=_tell_until_killed, args=(url, rewards, theirs, number))
-        process.start()
-        workers[number] = process, ours
-
-    for number in range(3):
-        start(number)
-    for kill in range(kills):
-        victim = rng.choice(list(workers))
-        heard = 0
-        while heard < told:  # in the middle of something
-            for _, pipe in workers.values():
-                if pipe.poll(0.01):
-                    acknowledged.add(pipe.recv())
-                    heard += 1
-        process, pipe = workers.pop(victim)
-        os.kill(process.pid, signal.SIGKILL)
-        process.join()
-        while pipe.poll():
-            try:
-                acknowledged.add(pipe.recv())
-            except EOFError:
-                break
-        if kill < kills - 1:
-            start(3 + kill)
-    for process, _ in workers.values():
-        os.kill(process.pid, signal.SIGKILL)
-        process.join()
-    before = counts(player)
-    counted = sum(item[1] for item in before)
-    # Told again, all of them: what was acknowledged does not count, and each of the others does once.
-    new = player.reward_many(rewards)
-    assert counted >= len(acknowledged)
-    assert new == len(rewards) - counted
-    for name in acknowledged:
-        assert player.reward(name, values[name]) is False
-    assert sum(item[1] for item in counts(player)) == len(rewards)
-    total = sum(item[1] * item[2] for item in counts(player))
-    assert total == pytest.approx(sum(values.values()), rel=1e-12)
 
 
 def test_workers_that_are_killed_lose_nothing(url):
     check_kills(url, 1, 8)
 
 
-@pytest.mark.slow
-def test_workers_that_are_killed_twenty_times_lose_nothing(url):
-    check_kills(url, 20, 10)
-
-
-def test_play_goes_on_after_a_restart_of_the_server(tmp_path):
+def test_play_goes_on_after_a_restart_of_the_server():
     from tests.databases import postgres_server
 
     with postgres_server() as server:
         Store(server.url).create()
+        check_restart(server, 15)
         player = make(server.url, refresh=0.0)
         choices = player.choose(5)
         player.reward(choices[0].id, 1.0)

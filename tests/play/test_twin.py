@@ -47,9 +47,8 @@ PLAYS = 10_000
 def twin_choice(policy, prior, horizon):
     """The twin's rule, with the player's idea of a tie."""
     if isinstance(policy, mb.IndexPolicy) and len(policy.trees) == 1:
-        return partial(naive.index_choice, tree=policy.bound, tie=1e-9)
-    if policy.name == "thompson" and not prior.family.in_unit_interval:
-        return partial(naive.thompson_gaussian_choice, sigma=1.0)
+        tree = policy.plan(prior, horizon).decision.bound
+        return partial(naive.index_choice, tree=tree, tie=1e-9)
     return naive_choice(policy, prior, horizon)
 
 
@@ -91,6 +90,16 @@ def test_ten_thousand_plays_are_those_of_the_twin(name):
     for seed in range(math.ceil(plays / horizon)):
         made, expected = play_both(policy, choose, TWO, horizon, seed)
         assert made == expected
+
+
+@pytest.mark.parametrize("text", ["thompson", "bayes-ucb", "thompson:a=1,b=1"])
+def test_arms_of_which_different_things_are_known(text):
+    prior, policy = mb.Bernoulli(alpha=[3, 0.5, 1], beta=[1, 1, 2]), mb.policy(text)
+    made, expected = play_both(policy, twin_choice(policy, prior, 200), prior, 200, 3)
+    assert made == expected
+    if "a=1" not in text:
+        with pytest.raises(mb.InputError, match=r"different|each of its arms"):
+            policy.player(3, horizon=200, prior=prior).add("new")
 
 
 @pytest.mark.parametrize(

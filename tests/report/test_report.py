@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import sys
 import types
 from functools import partial
@@ -15,6 +14,7 @@ import pytest
 
 import metabandit as mb
 from metabandit import load_report, write_report
+from metabandit.drawing import COLOURS, INK, curves, dots
 from metabandit.report import registry
 from metabandit.report.content import (
     Cell,
@@ -25,7 +25,7 @@ from metabandit.report.content import (
     percent,
     significant,
 )
-from metabandit.report.drawing import COLOURS, INK, check_picture, curves, dots, svg
+from metabandit.report.drawing import check_picture, svg
 from metabandit.report.maps import indices
 from metabandit.report.writing import as_markdown, latex, markdown
 from metabandit.studies.maes2012 import PARTS, SCALES, findings, paper
@@ -37,7 +37,6 @@ from tests.commands import call
 
 ROOT = Path(__file__).parents[2]
 RECORDS = ROOT / "docs" / "reproduction" / "records.jsonl"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 @pytest.fixture(scope="module")
@@ -326,23 +325,6 @@ def test_what_is_written_is_escaped(tmp_path):
     write_report(report, tmp_path / "x.html")
     assert nasty not in (tmp_path / "x.html").read_text()
     assert nasty not in as_markdown(report).replace("\\<", "")
-
-
-def browser_path():
-    return next((found for name in BROWSERS if (found := shutil.which(name))), None)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    path = browser_path()
-    if path is None:
-        pytest.skip(f"left out: there is no browser here ({', '.join(BROWSERS)}); install chromium")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 VIEWS = {

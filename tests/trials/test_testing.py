@@ -175,6 +175,38 @@ def test_conditional_and_fisher_agree_where_nothing_adapts():
         assert one.rejection == pytest.approx(other.rejection, abs=1e-12)
 
 
+@pytest.mark.parametrize("test", ["exact", "exact-conditional", "exact:statistic=z-unpooled"])
+def test_a_p_value_for_the_outcome(test):
+    """The test rejects where it is at most the level; for equal numbers it is Fisher's or Barnard's."""
+    final = mb.final_states("thompson", 7)
+    region = [
+        final.p_value(n, s, test=test) <= 0.25
+        for n, s in zip(final.plays.T, final.successes.T, strict=True)
+    ]
+    for rates in ((0.1, 0.9), (0.4, 0.4)):
+        trial = mb.operating_characteristics("thompson", [rates], horizon=7, test=test, level=0.25)
+        assert final.mean(lambda n, s: region, rates) == pytest.approx(
+            trial["thompson"][0].rejection, abs=1e-12
+        )
+    assert any(region)
+
+
+def test_p_values_of_equal_numbers():
+    final = mb.final_states("equal", 20)
+    found = [final.p_value((10, 10), (2, 7), test=test) for test in ("exact-conditional", "exact")]
+    table = as_scipy((10, 10), (2, 7))
+    assert found[0] == pytest.approx(stats.fisher_exact(table)[1], abs=1e-12)
+    assert found[1] == pytest.approx(stats.barnard_exact(table).pvalue, abs=2e-5)
+    for outcome, words in [
+        (((5, 15), (1, 2)), "never ends with 5, 15 patients"),
+        (((10, 10, 0), (1, 2, 0)), "each of the 2 arms"),
+    ]:
+        with pytest.raises(mb.InputError, match=words):
+            final.p_value(*outcome)
+    with pytest.raises(mb.InputError, match="not fisher"):
+        final.p_value((10, 10), (2, 7), test="fisher")
+
+
 def test_constants_of_boundaries_are_the_published_ones():
     """Jennison and Turnbull (2000), Tables 2.1 and 2.3: level 0.05, two-sided, equal groups."""
     for looks, pocock, obrien in ((2, 2.178, 1.977), (5, 2.413, 2.040), (10, 2.555, 2.087)):

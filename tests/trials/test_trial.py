@@ -99,16 +99,24 @@ def compare(simulated, exact):
         ] / math.sqrt(count)
 
 
+SIMULATED = {
+    "plain": {},
+    "minimum": {"minimum": 4},
+    "blocks": {"feedback": Feedback(batch=6)},
+    "random plays": {"feedback": Feedback(min_share=0.1)},
+}
+# A table of dynamic programming has no exact evaluation with feedback that is not immediate.
+COMPARED = [
+    *((policy, kind) for policy in ("thompson", "ucb1", "gittins") for kind in SIMULATED),
+    ("crdp:degree=0.8,minimum=5", "plain"),
+    ("crdp:degree=0.8,minimum=5", "minimum"),
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"minimum": 4}, {"feedback": Feedback(batch=6)}, {"feedback": Feedback(min_share=0.1)}],
-    ids=["plain", "minimum", "blocks", "random plays"],
-)
-@pytest.mark.parametrize("policy", ["thompson", "ucb1", "crdp:degree=0.8,minimum=5", "gittins"])
-def test_simulation_agrees(policy, options):
-    if policy.startswith("crdp") and "feedback" in options:
-        pytest.skip("its table is for rewards that are known at once")
+@pytest.mark.parametrize(("policy", "kind"), COMPARED)
+def test_simulation_agrees(policy, kind):
+    options = SIMULATED[kind]
     exact, simulated = (
         mb.operating_characteristics(
             policy, [(0.3, 0.6)], horizon=30, method=method, seed=5, level=0.1, **options
@@ -178,6 +186,19 @@ def test_constrained_dynamic_programming_trades_successes_for_power():
     assert successes[0] == pytest.approx(22.5, abs=0.2)
 
 
+def test_a_penalty_buys_the_minimum():
+    names = [f"crdp:degree=0.9,minimum=10,penalty={penalty}" for penalty in (0, 1, 30)]
+    trial = mb.operating_characteristics(names, [TWO], horizon=30, fewer_than=10)
+    short = [sum(trial[name][0].fewer) for name in names]
+    assert short[0] > short[1] > short[2]
+    # Without a penalty the minimum does not matter.
+    (free,) = mb.operating_characteristics("crdp:degree=0.9", [TWO], horizon=30).designs.values()
+    assert trial[names[0]][0].successes == pytest.approx(free[0].successes, abs=1e-12)
+    assert (
+        mb.ConstrainedPolicy(minimum=10, penalty=2).name == "crdp:degree=0.9,minimum=10,penalty=2"
+    )
+
+
 def test_a_constrained_policy_can_be_played_live():
     design, chosen = mb.ConstrainedPolicy(degree=0.7, minimum=3), []
     for seed in range(400):
@@ -223,14 +244,35 @@ def test_learning_with_the_power_of_a_trial():
     )
     power = [points[0].rejection for points in trial.designs.values()]
     assert power[0] < 0.8 - 0.05
+    assert bound.power == pytest.approx(power[1], abs=1e-12)
+    assert free.power is None
     lacking = max(0.8 - power[1], 0.0)
     assert lacking < 0.02
     assert bound.objective == pytest.approx(bound.evaluation.mean_regret + 30 * lacking, abs=1e-9)
 
 
+def test_learning_for_the_worst_of_a_grid():
+    """All points of the grid count, exactly, whatever the prior is."""
+    options = {"generations": 8, "seed": 1}
+    learned = mb.learn("r + a/(n + b)", TWO, 20, objective="worst:grid=0.1:0.9:0.2", **options)
+    rates = np.linspace(0.1, 0.9, 5).round(1)
+    points = [(one, other) for one in rates for other in rates]
+
+    def worst(policy):
+        trial = mb.operating_characteristics(policy, points, horizon=20, test=None)
+        (found,) = trial.designs.values()
+        return max(20 * max(p.rates) - p.successes for p in found)
+
+    assert learned.objective == pytest.approx(worst(learned.policy), abs=1e-9)
+    assert learned.objective < worst("ucb1-tuned")
+
+
 @pytest.mark.parametrize(
     ("objective", "words"),
     [
+        ("worst:grid=0.1:0.9", "first:last:step"),
+        ("worst:grid=0.1:1.9:0.1", "1 or less"),
+        ("worst:q=1", "no parameter 'q'"),
         ("power", "needs the success rates"),
         ("power:p1=0.1,p2=3", "p2 of the objective power must lie between 0 and 1, not 3"),
         ("power:p1=0.1,p2=0.3,test=fischer", "did you mean fisher"),
@@ -242,12 +284,18 @@ def test_bad_objectives_are_refused(objective, words):
         mb.learn("r + a/n", TWO, 20, objective=objective)
 
 
-def test_power_is_for_learning():
-    objective = "power:p1=0.1,p2=0.5"
+@pytest.mark.parametrize("objective", ["power:p1=0.1,p2=0.5", "worst:grid=0.1:0.9:0.1"])
+def test_exact_objectives_are_for_learning_with_two_arms(objective):
     with pytest.raises(mb.InputError, match="for learn"):
         mb.search(TWO, 20, length=2, objective=objective)
     with pytest.raises(mb.InputError, match="computed exactly"):
         mb.learn("r + a/n", TWO, 20, objective=objective, feedback={"delay": 2})
+    with pytest.raises(mb.InputError, match="leave the protocol out"):
+        mb.learn("r + a/n", TWO, 20, objective=objective, protocol="paper")
+    with pytest.raises(mb.InputError, match="2 arms, not 3"):
+        mb.learn("r + a/n", mb.Bernoulli(3), 20, objective=objective)
+    with pytest.raises(mb.InputError, match=r"0 or 1|Bernoulli arms"):
+        mb.learn("r + a/n", mb.Gaussian(2), 20, objective=objective)
 
 
 def test_successes_stand_beside_regret():
@@ -258,12 +306,22 @@ def test_successes_stand_beside_regret():
     assert mb.evaluate("ucb1", mb.Gaussian(2), 20, episodes=100).successes(0) is None
 
 
+def test_long_trials_can_be_simulated():
+    trial = mb.operating_characteristics(
+        "equal", [(0.3, 0.35)], horizon=3000, test="z-pooled", method="monte-carlo", episodes=200
+    )
+    assert trial["equal"][0].plays == pytest.approx((1500.0, 1500.0))
+    with pytest.raises(mb.InputError, match="simulation"):
+        mb.operating_characteristics("equal", [(0.3, 0.35)], horizon=3000)
+
+
 REFUSED = [
     ({"arms": [(0.3, 1.2)]}, "between 0 and 1, not 1.2"),
     ({"arms": [(0.3, 0.5), (0.1, 0.2, 0.3)]}, "3 success rates"),
     ({"arms": []}, "no success rates"),
     ({"arms": [0.3]}, "one number per arm"),
     ({"arms": [mb.Gaussian(2)]}, "bernoulli or a table"),
+    ({"prior": mb.Gaussian(2)}, "successes or failures"),
     ({"level": 0.0}, "level of a test must lie between 0 and 1, not 0"),
     ({"level": 5}, "not 5"),
     ({"test": "fischer"}, "did you mean fisher"),

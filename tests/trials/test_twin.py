@@ -50,8 +50,11 @@ def designs(horizon):
     return {
         "equal": (0, twin.known_shares(lambda n, s: naive.shares_of([-x for x in n]))),
         "uniform": (0, twin.known_shares(naive.uniform_shares)),
-        "thompson": (0, twin.known_shares(naive.thompson_shares(1, 1))),
-        "thompson:a=2,b=1": (2, twin.known_shares(naive.thompson_shares(2, 1), minimum=2)),
+        "thompson": (0, twin.known_shares(naive.thompson_shares((1, 1), (1, 1)))),
+        "thompson:a=2,b=1": (
+            2,
+            twin.known_shares(naive.thompson_shares((2, 2), (1, 1)), minimum=2),
+        ),
         "ucb1": (0, index_of("ucb1", 2, horizon)),
         "greedy": (2, index_of("greedy", 2, horizon, minimum=2)),
         "crdp:degree=0.9,minimum=2": (0, twin.known_shares(crdp)),
@@ -107,11 +110,18 @@ def test_eight_patients():
     assert known.keys() == final.keys()
     for state, chance in final.items():
         assert known[state] == pytest.approx(float(chance), rel=1e-12)
+    (found,) = mb.operating_characteristics(
+        "thompson", [(0.3, 0.5)], horizon=8, level=0.25, fewer_than=2
+    )["thompson"]
+    expected = twin.characteristics(
+        final, rates, by_fisher, imbalance=Fraction(1, 10), fewer_than=2
+    )
+    same(found, expected)
 
 
 @pytest.mark.parametrize("policy", ["r + 1/(n + 1)", "ucb1"])
 def test_three_arms(policy):
-    horizon, rates = 5, (0.3, 0.5, 0.5)
+    horizon, rates = 8, (0.3, 0.5, 0.5)
     shares = index_of(policy, 3, horizon)
     final = twin.final_distribution(shares, exactly(rates), horizon, Feedback())
     reject = lambda n, s: int(max(s) == 3)  # noqa: E731
@@ -122,6 +132,22 @@ def test_three_arms(policy):
         policy, [rates], horizon=horizon, test=lambda n, s: s.max(axis=0) == 3, fewer_than=2
     )
     same(trial[policy][0], expected)
+
+
+def test_three_arms_that_stop_early():
+    policy, horizon, rates = "r + 1/(n + 1)", 8, (0.3, 0.5, 0.7)
+    reject = lambda n, s: int(max(s) >= 3)  # noqa: E731
+    shares, looks = index_of(policy, 3, horizon), (3, 6, 8)
+    final = twin.final_distribution(shares, exactly(rates), horizon, Feedback(), looks, reject)
+    expected = twin.characteristics(
+        final, exactly(rates), reject, imbalance=Fraction(1, 10), fewer_than=2
+    )
+    trial = mb.operating_characteristics(
+        policy, [rates], horizon=horizon, test=lambda n, s: s.max(axis=0) >= 3, fewer_than=2,
+        look_every=3,
+    )  # fmt: skip
+    same(trial[policy][0], expected)
+    assert expected["patients"] < horizon - 0.5
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,7 @@ from ..engine.rewards import EpisodeRewards
 from ..errors import InputError
 from ..policies import Policy
 from ..policies import policy as read_policy
-from ..priors import Prior, check_prior
-from ..priors import prior as read_prior
+from ..priors import Prior, read_prior
 from ..priors.families import Array
 from ..settings import check_horizon, check_seed, check_whole
 from .base import needs
@@ -55,9 +54,7 @@ class BanditEnv(gymnasium.Env):
     def __init__(
         self, prior: str | Prior, horizon: int, *, arms: int | None = None, render_mode: None = None
     ) -> None:
-        self.prior = read_prior(prior, arms=arms) if isinstance(prior, str) else check_prior(prior)
-        if arms is not None and arms != self.prior.arms:
-            raise InputError(f"the prior has {self.prior.arms} arms, not {arms}; leave out arms")
+        self.prior = read_prior(prior, arms=arms)
         if render_mode is not None:
             raise InputError(
                 f"there is nothing to render; render_mode must be None, not {render_mode!r}"

@@ -1,304 +1,279 @@
-"""`advise`: search a little, compare with the classics on fresh problems, and say what is worth using.
-
-All budgets are numbers of plays, never seconds: one seed, one result, on any machine.
-"""
+"""`advise`: what is worth using on problems of a prior, and what it brings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..bayes.bounds import has_bound
-from ..bayes.optimum import has_optimum
-from ..engine import Comparison, costs, exact, simulated
-from ..engine.floor import solving_seconds
 from ..engine.problems import draw_problems
-from ..engine.results import EXACT
-from ..engine.task import Task, read_task, silent, stream
+from ..engine.results import NORMAL_95
+from ..engine.task import read_task, silent, stream
 from ..errors import InputError
 from ..feedback import Feedback
-from ..files import reserving
-from ..learning import Generation, learn
-from ..learning.judges import EXACTLY, judging_method
+from ..files import check_new, reserving
 from ..memory import check_time
-from ..policies import IndexPolicy, Policy, Start, policy
-from ..policies.file import Measured, PolicyFile, check_target
-from ..policies.start import default_start
-from ..priors import Bernoulli, Prior, Table
-from .comparing import TOO_SLOW, Tell, compare, compare_nearby, is_exact, playable, quiet
+from ..policies import Policy, policy
+from ..policies.file import Measured, PolicyFile
+from ..priors import Bernoulli, Prior, Table, read_prior
+from ..priors.families import Array
+from ..priors.fitting import Fitted
+from ..progress import Told, shares, with_progress
+from ..settings import read_number
+from .measuring import episode_size, obstacle
 from .neighbours import has_neighbours
-from .readable import find_readable
-from .result import CLASSIC, FORMULA, LEARNED, REFERENCE, Advice, Candidate, Gain, gain
+from .readable import start_for
+from .result import FINISHED, REFERENCE, TIME_LIMIT, Advice, Advised
+from .steps import SPLIT, Steps
 
-LEARNED_NAME = "learned power-1"
-_FLOOR_SECONDS = 5.0
-# How much of what `learn` takes by default is spent: simulated, and seconds of a core if exact.
-_EFFORT = 0.04
-_EXACT_LEARNING = 24.0
-# What `learn` takes with effort 1, in plays times arms and in candidates (Power-1 has 14 weights).
-_LEARNING_WORK, _LEARNING_CANDIDATES = 1.2e11, 400 * 14
-# A generation of Power-1 has 11 candidates, and there should be _GENERATIONS of them.
-_GENERATION, _GENERATIONS = 11, 15
-# Episodes that are played at least, plays times arms of a second on two cores, and when to say so.
-_LEAST_WORK, _SPEED, _PATIENCE = 1.2e5, 3e8, 90.0
+# Plays times arms of a test for which an advice takes about a day: more than a month is refused.
+_DAY = 1e9
+# Problems that are drawn to say what arms are like.
+_DRAWN = 100_000
 
 
+def _quiet(share: float, doing: str) -> None:
+    """Show no progress."""
+
+
+@with_progress("advising", shares)
 @reserving
 def advise(
-    prior: Prior,
+    prior: str | Prior | Fitted,
     horizon: int,
     *,
+    arms: int | None = None,
     feedback: Feedback | Mapping[str, Any] | None = None,
+    today: str | Policy | None = None,
+    unit: str = "rewards",
+    value: float | None = None,
     seed: int = 0,
-    effort: float = 1.0,
+    effort: float | None = None,
+    time_limit: float | None = None,
     floor_effort: float | None = None,
     threads: int | None = None,
     out: str | Path | None = None,
     force: bool = False,
-    progress: Tell | None = None,
+    progress: Told = None,
     announce: Callable[[str], None] | None = None,
 ) -> Advice:
-    """What is worth using on problems of a prior: a classic, a readable formula or a learned policy.
+    """What is worth using on problems of a prior, and what it brings.
 
     Parameters
     ----------
-    prior : Prior
-        What problems are like.
+    prior : Prior, str or Fitted
+        What problems are like: a prior, or its text as the command line takes it. With what `fit_prior` gives, the answer is repeated on priors that are fitted
+        to resampled histories.
     horizon : int
-        Plays per episode.
+        Plays per test.
+    arms : int, optional
+        The number of arms, if the prior is a text that does not say it.
     feedback : Feedback, optional
         When rewards become known; immediately by default.
+    today : str or Policy, optional
+        What you do today, which gains are counted from; an equal split by default.
+    unit : str
+        What rewards are called.
+    value : float, optional
+        What a reward is worth.
     seed : int
-        One seed, one result, whatever the number of threads.
-    effort : float
-        2 lets searches and comparisons take twice as long, 0.5 half as long.
+        One seed, one result, whatever the number of threads, unless there is a time limit.
+    effort : float, optional
+        2 lets everything take about twice as long, 0.5 half as long; 1 by default, or as much as the time
+        limit allows.
+    time_limit : float, optional
+        Seconds after which there is an answer, whatever is still open.
     floor_effort : float, optional
         How much is computed for the floor where it is a lower bound (see `lower_bound`); by default as
         the effort, up to 1.
     threads : int, optional
         All cores by default.
     out : path, optional
-        The policy file to write if what is recommended was searched for.
+        A .json file for the advice. Every command takes it as the recommended policy, and `metabandit
+        report` makes a page of it.
     force : bool
         Overwrite what is there.
-    progress, announce : callable, optional
-        Called with the share that is done and what is going on, and with messages.
+    progress : callable or bool, optional
+        Called with the share that is done and what is going on. By default a bar shows in terminals and
+        notebooks if it takes more than two seconds; False for none.
+    announce : callable, optional
+        Called with messages.
 
     Returns
     -------
     Advice
 
+    Notes
+    -----
+    Ctrl-C ends the search; the advice is made from what was measured so far.
+
     Examples
     --------
     >>> import metabandit as mb
     >>> advice = mb.advise(mb.Bernoulli(arms=2), horizon=10, effort=0.01)
-    >>> advice.recommended.role
-    'formula'
+    >>> advice.recommended.kind, advice.today.name
+    ('formula', 'split')
     """
+    began = time.monotonic()
+    history = prior if isinstance(prior, Fitted) else None
+    known = read_prior(prior.prior if isinstance(prior, Fitted) else prior, arms=arms)
     task = read_task(
-        prior, horizon, feedback=feedback, seed=seed, effort=effort, floor_effort=floor_effort,
-        threads=threads,
+        known, horizon, feedback=feedback, seed=seed, effort=effort, time_limit=time_limit,
+        floor_effort=floor_effort, threads=threads,
     )  # fmt: skip
-    target = None if out is None else check_target(out, force=force)
+    target = None if out is None else check_new(out, (".json",), "an advice", force=force)
     if target is None and force:
-        raise InputError("--force overwrites a policy file: give --out, or leave it out")
-    task = replace(task, start=Start.read(default_start(prior)).resolve(prior))
-    policy("r", start=task.start).check(prior, task.horizon)
-    tell = progress or quiet
-    classics, references, skipped = playable(task)
-    _announce_time(task, announce or silent)
-
-    formula, readable = find_readable(task, _between(tell, 0.0, 0.3))
-    learned = _learn(task, _between(tell, 0.3, 0.7))
-    candidates = [
-        Candidate(FORMULA, readable.policy.policy(formula), readable),
-        Candidate(LEARNED, learned.policy.policy(LEARNED_NAME), learned),
-        *(Candidate(CLASSIC, item) for item in classics),
-        *(Candidate(REFERENCE, item) for item in references),
-    ]
-    comparison, faults = compare(
-        [item.policy for item in candidates],
-        task,
-        floor=_quick_floor(task),
-        tell=_between(tell, 0.7, 0.88),
-    )
-    kept = [item for item in candidates if item.policy.name not in dict(faults)]
-    kept = [_measured(item, comparison, place) for place, item in enumerate(kept)]
-    scenarios = compare_nearby(task, kept, comparison, tell=_between(tell, 0.88, 1.0))
-    advice = Advice(
-        candidates=tuple(kept),
-        comparison=comparison,
-        best_reward=task.horizon * _expected_best(prior, comparison),
-        scenarios=scenarios,
-        skipped=(*skipped, *faults),
-        seed=task.seed,
-        effort=task.effort,
-    )
-    advice = replace(advice, notes=tuple(_notes(advice, task)))
-    if target is not None and advice.recommended.file is not None:
-        try:
-            advice.recommended.file.write(target)
-        except InputError as error:
-            # The advice is worth a minute; it is not lost with the file.
-            return replace(advice, notes=(*advice.notes, f"The policy was not written: {error}."))
-        advice = replace(advice, written=target)
-    return advice
-
-
-def _between(tell: Tell, low: float, high: float) -> Tell:
-    """Progress of one part, told as that of the whole."""
-    return lambda share, doing: tell(low + (high - low) * share, doing)
-
-
-def _slow_note(slow: Policy, advice: Advice, task: Task) -> str:
-    """A classic that is too slow for the ranking, on fewer problems: is it better than the best there?"""
-    chosen, rival = (advice.candidates[at].policy for at in (advice.choice, advice.classic))
-    found, faults = compare([slow, rival, *([] if chosen is rival else [chosen])], task)
-    text = f"{slow.name} is slow, so it was played on {found.episodes:,} episodes only: "
-    if faults:
-        return f"{text}its index failed there."
-    return f"{text}it has {_versus(gain(found, 0, 1))} {rival.name}" + (
-        "." if chosen is rival else f", and {chosen.name} has {_versus(gain(found, 2, 0))} it."
-    )
-
-
-def _versus(over: Gain) -> str:
-    """A gain in words, before the name of what it is compared with."""
-    if not over.significant:
-        return "neither more nor less regret, by more than noise, than"
-    return f"{100.0 * abs(over.share):.0f} % {'less' if over.share > 0.0 else 'more'} regret than"
-
-
-def _start_note(advice: Advice, task: Task) -> Iterator[str]:
-    """How much of the gain is due to the start: classics play each arm once, as they are defined."""
-    chosen, rival = (advice.candidates[at].policy for at in (advice.choice, advice.classic))
-    if task.start.each_once or chosen is rival or not isinstance(rival, IndexPolicy):
-        return
-    begun = IndexPolicy(
-        rival.tree,
-        parameters=rival.parameters,
-        start=task.start,
-        name=f"{rival.name} from pseudo-observations",
-    )
-    found, faults = compare([chosen, rival, begun], task)
-    text = f"{rival.name} plays each arm once first, as it is defined"
-    if faults:
-        yield (
-            f"{text}; {chosen.name} begins with the prior's pseudo-observations. {rival.name} cannot."
-        )
-        return
-    yield (
-        f"{text}. Begun with the prior's pseudo-observations, as {chosen.name} is, it would have a "
-        f"regret of {found[2].mean_regret:.4g}, and {chosen.name} has {_versus(gain(found, 0, 2))} that."
-    )
-
-
-def _notes(advice: Advice, task: Task) -> Iterator[str]:
-    """What else should be known."""
-    for place, item in enumerate(advice.candidates):
-        apart = advice.comparison.difference(advice.choice, place)
-        if item.role == REFERENCE and apart.significant and apart.mean > 0.0:
-            share = apart.mean / advice.comparison[advice.choice].mean_regret
-            yield (
-                f"{item.policy.name} has {100.0 * share:.1f} % less regret still, but needs a table that is "
-                f"made for the prior and the number of plays."
-            )
-    for name, why in advice.skipped:
-        if why.startswith(TOO_SLOW):
-            yield _slow_note(policy(name), advice, task)
-    yield from _start_note(advice, task)
-    if isinstance(task.prior, Table):
-        yield (
-            f"The problems are the {len(task.prior.means)} rows of the table, for the searches and for the "
-            f"comparison: only the luck is fresh. With few rows, keep some in a file of their own and "
-            f"evaluate on them."
-        )
-    if not has_neighbours(task.prior):
-        yield (
-            f"Near priors are known for the priors of metabandit only, so for {task.prior} the horizon "
-            f"alone was varied."
-        )
-
-
-def _quick_floor(task: Task) -> bool:
-    if not has_optimum(task.prior):
-        return has_bound(task.prior)
-    return solving_seconds(task.prior, task.horizon, task.feedback) <= _FLOOR_SECONDS
-
-
-def _size(task: Task) -> float:
-    """What an episode takes, in plays times arms with simple rewards."""
-    return task.horizon * task.prior.arms * costs.reward_slowness(task.prior)
-
-
-def _announce_time(task: Task, announce: Callable[[str], None]) -> None:
-    """Say what a person has to wait for: code that is compiled once, and many plays."""
-    if is_exact(task):
-        exact.announce_compilation(task.prior.arms, announce, task.feedback)
-    simulated.announce_compilation(announce, task.prior, task.horizon, [task.prior.counts()])
-    seconds = _LEAST_WORK * _size(task) / _SPEED
+        raise InputError("--force overwrites a file: give --out, or leave it out")
+    if not isinstance(unit, str) or not unit.strip() or not unit.isprintable():
+        raise InputError(f"the unit is a word for rewards, such as clicks, not {unit!r}")
+    if value is not None and not (value := read_number(value, "the value of a reward")) > 0.0:
+        raise InputError(f"the value of a reward must be greater than 0, not {value:g}")
     check_time(
-        seconds,
-        f"advice for {task.horizon:,} plays of {task.prior.arms:,} arms",
+        episode_size(task) / _DAY * 86400.0,
+        f"advice for {task.horizon:,} plays of {known.arms:,} arms",
         "choose a shorter horizon",
     )
-    if seconds > _PATIENCE:
-        announce(f"this number of plays takes longer: about {seconds / 60.0:.0f} minutes ...")
-
-
-def _learn(task: Task, tell: Tell) -> PolicyFile:
-    """Power-1, learned with a small part of what `learn` spends."""
-    effort = _EFFORT * task.effort
-    if judging_method(policy("r", start=task.start), task) == EXACTLY:
-        each = costs.exact_seconds(task.prior, task.horizon, feedback=task.feedback)
-        seconds = _LEARNING_CANDIDATES * each
-        effort = task.effort * min(1.0, _EXACT_LEARNING / seconds)
-    fitting = _LEARNING_WORK * effort / (_GENERATION * _GENERATIONS * _size(task))
-
-    def told(generation: Generation) -> None:
-        tell(generation.share, f"learning, generation {generation.number}")
-
-    return learn(
-        "power-1",
-        task.prior,
-        task.horizon,
-        start=task.start,
-        feedback=task.feedback,
-        seed=stream(task.seed, 8),
-        effort=effort,
-        episodes=int(min(3000, max(200, fitting))),
-        threads=task.workers.threads,
-        measured=False,
-        progress=told,
-    ).file
-
-
-def _measured(candidate: Candidate, comparison: Comparison, place: int) -> Candidate:
-    """The candidate, its file with the regret that was measured."""
-    if candidate.file is None or candidate.file.learned is None:
-        return candidate
-    result, floor = comparison[place], comparison.floor
-    regret = Measured(
-        mean=result.mean_regret,
-        standard_error=result.standard_error,
-        interval=result.interval,
-        method="exact" if comparison.method == EXACT else "monte-carlo",
-        episodes=comparison.episodes,
+    task = replace(task, start=start_for(known, task.seed))
+    policy("r", start=task.start).check(known, task.horizon)
+    base = policy(SPLIT if today is None else today)
+    if why := obstacle(base, task):
+        raise InputError(f"what you do today, {base.name}, cannot be played here: {why}")
+    steps = Steps(
+        task,
+        base,
+        history,
+        free=effort is None and time_limit is not None,
+        tell=progress or _quiet,
+        announce=announce or silent,
     )
-    least = None if floor is None else floor.regret
-    origin = replace(candidate.file.learned, regret=regret, floor=least)
-    return replace(candidate, file=PolicyFile(policy=candidate.file.policy, learned=origin))
+    steps.run()
+    advice = _make(steps, unit=unit.strip(), value=value, effort=effort)
+    advice = replace(advice, seconds=time.monotonic() - began)
+    if target is None:
+        return advice
+    try:
+        advice.save(target, force=True)
+    except InputError as error:
+        # The advice is worth its time; it is not lost with the file.
+        return replace(advice, notes=(*advice.notes, f"The advice was not written: {error}."))
+    return replace(advice, written=target)
 
 
-def _expected_best(prior: Prior, comparison: Comparison) -> float:
-    """The mean reward of the best arm: exact where that is known, else of the problems played."""
+def _make(steps: Steps, **told: Any) -> Advice:
+    """The advice of what was measured."""
+    task, found = steps.task, steps.measured
+    drawn = draw_problems(task.prior, stream(task.seed, 11), _DRAWN)
+    means = np.asarray(task.prior.regret_means(drawn))
+    best_reward = task.horizon * _expected_best(task.prior, means)
+    best = steps.recommended()
+    unsure = [place for place in found.ranking() if not found.is_comparable(place, best)]
+    advised = {
+        place: _advised(steps, place, best_reward)
+        for place in found.ranking()
+        if place not in unsure
+    }
+    chosen = advised[best]
+    few = [
+        (
+            found.policies[place].name,
+            f"{found.plays(place)} episodes, all that time allowed, are too few",
+        )
+        for place in unsure
+    ]
+    stopped = TIME_LIMIT if steps.stopped == FINISHED and steps.free else steps.stopped
+    scenarios, histories = (
+        tuple(item for item in items if chosen.name in item.gains)
+        for items in (steps.scenarios, steps.histories)
+    )
+    floor, floor_kind = steps.floor or (None, None)
+    return Advice(
+        prior=str(task.prior),
+        arms=task.prior.arms,
+        horizon=task.horizon,
+        feedback=task.feedback,
+        means=(*np.quantile(means, [0.05, 0.95]).tolist(), float(means.mean())),
+        source="" if steps.history is None else steps.history.history.name,
+        policies=tuple(advised.values()),
+        recommended=chosen,
+        today=advised[0],
+        best_reward=best_reward,
+        floor=floor,
+        floor_kind=floor_kind,
+        scenarios=scenarios,
+        histories=histories,
+        seed=task.seed,
+        time_limit=task.time_limit.seconds if task.time_limit.given else None,
+        skipped=(*steps.skipped, *few),
+        notes=(*steps.notes, *_remarks(steps, chosen, advised.values())),
+        stopped=stopped,
+        seconds=0.0,
+        **told,
+    )
+
+
+def _advised(steps: Steps, place: int, best_reward: float) -> Advised:
+    found, item = steps.measured, steps.measured.policies[place]
+    regret = found.regret(place)
+    episodes = found.plays(place) if found.is_sampled(place) else 0
+    file = steps.files.get(place, PolicyFile(policy=item.content()))
+    if file.learned is not None:
+        measured = Measured(
+            mean=regret.mean,
+            standard_error=(regret.high - regret.mean) / NORMAL_95,
+            interval=(regret.low, regret.high),
+            method="monte-carlo" if episodes else "exact",
+            episodes=episodes,
+        )
+        least = None if steps.floor is None else steps.floor[0]
+        file = replace(file, learned=replace(file.learned, regret=measured, floor=least))
+    return Advised(
+        policy=item,
+        kind=steps.kinds[place],
+        expected_reward=best_reward - regret.mean,
+        gain=found.difference(0, place),
+        over_split=found.difference(steps.split, place),
+        risk=found.risk(place, 0),
+        regret=regret,
+        episodes=episodes,
+        file=file,
+    )
+
+
+def _remarks(steps: Steps, chosen: Advised, advised: Iterable[Advised]) -> Iterator[str]:
+    """What else should be known."""
+    for item in advised:
+        more = item.expected_reward - chosen.expected_reward
+        if item.kind == REFERENCE and more > 0.0:
+            yield (
+                f"{item.name} brings {more:.3g} more still, but needs a table that is made for the prior "
+                f"and the number of plays."
+            )
+    prior = steps.searched.prior
+    if isinstance(prior, Table) and prior.held_out is not None:
+        yield (
+            f"Formula and learned policy were found on {len(prior.means)} rows of the table, and compared on "
+            f"the other {len(prior.held_out.means)}."
+        )
+    elif isinstance(prior, Table):
+        yield (
+            f"The problems are the {len(prior.means)} rows of the table, for the searches and for the "
+            f"comparison: only the luck is fresh. With 20 rows or more, half are kept for the comparison."
+        )
+    if not has_neighbours(prior):
+        yield (
+            f"Near priors are known for the priors of metabandit only, so for {prior} the horizon alone was "
+            f"varied."
+        )
+
+
+def _expected_best(prior: Prior, means: Array) -> float:
+    """The mean reward of the best arm: exact where that is known, else of problems with these means."""
     if type(prior) is Bernoulli:
         return prior.expected_best()
     if type(prior) is Table:
         return float(prior.means.max(axis=1).mean())
-    problems = draw_problems(prior, comparison.seed, comparison.episodes)
-    return float(np.max(prior.regret_means(problems), axis=1).mean())
+    return float(means.max(axis=1).mean())

@@ -11,7 +11,18 @@ import numpy as np
 
 from ..engine.task import Task, stream
 from ..errors import InputError
-from ..priors import Bernoulli, BetaRewards, Gaussian, Prior, Table, TruncatedGaussian
+from ..priors import (
+    Bernoulli,
+    BetaRewards,
+    Counts,
+    Empirical,
+    Gaussian,
+    Hierarchical,
+    Prior,
+    Revenue,
+    Table,
+    TruncatedGaussian,
+)
 from ..priors.families import BETA, GAUSSIAN
 
 CLOSER, APART, LOWER = "means closer together", "means further apart", "means a third as high"
@@ -48,14 +59,16 @@ def neighbours(task: Task) -> list[tuple[str, Task]]:
 def _but(prior: Prior, changes: dict[str, Any]) -> Prior:
     """A prior of the same kind with other parameters."""
     given = {key: getattr(prior, key) for key in inspect.signature(type(prior)).parameters}
-    if isinstance(prior, Table):
+    if "family" in given:
         given["family"] = prior.family.name
+    if isinstance(prior, Empirical):
+        given["path"] = prior.rewards
     made: Prior = type(prior)(**given | changes)
     return made
 
 
-def _beta_means(prior: Bernoulli | BetaRewards, seed: int) -> _Ways:
-    """Other Beta distributions of the means, arm by arm."""
+def _beta_means(prior: Bernoulli | BetaRewards | Revenue, seed: int) -> _Ways:
+    """Other Beta distributions of the means (or shares of rewards that are not 0), arm by arm."""
     a, b = np.array(prior.alpha), np.array(prior.beta)
     for label, alpha, beta in (
         (f"{CLOSER} (3 times as concentrated)", 3.0 * a, 3.0 * b),
@@ -64,6 +77,29 @@ def _beta_means(prior: Bernoulli | BetaRewards, seed: int) -> _Ways:
     ):
         pair = {"alpha": alpha, "beta": beta}
         yield label, {key: np.clip(item, _SMALLEST, _LARGEST) for key, item in pair.items()}
+
+
+def _revenue(prior: Revenue, seed: int) -> _Ways:
+    yield from _beta_means(prior, seed)
+    yield "amounts twice as spread", {"value_sd": 2.0 * prior.value_sd}
+
+
+def _counts(prior: Counts, seed: int) -> _Ways:
+    shape, rate = np.array(prior.shape), np.array(prior.rate)
+    yield f"{CLOSER} (3 times as concentrated)", {"shape": 3.0 * shape, "rate": 3.0 * rate}
+    yield f"{APART} (a third as concentrated)", {"shape": shape / 3.0, "rate": rate / 3.0}
+    yield LOWER, {"rate": 3.0 * rate}
+
+
+def _empirical(prior: Empirical, seed: int) -> _Ways:
+    for label, times in ((f"{CLOSER} (half as far)", 0.5), (f"{APART} (twice as far)", 2.0)):
+        yield label, {"factor": times * prior.factor, "shift": times * prior.shift}
+
+
+def _hierarchical(prior: Hierarchical, seed: int) -> _Ways:
+    yield f"{CLOSER} (half the spread within)", {"within": 0.5 * prior.within}
+    yield f"{APART} (twice the spread within)", {"within": 2.0 * prior.within}
+    yield "levels further apart (twice the spread between)", {"between": 2.0 * prior.between}
 
 
 def _truncated_gaussian(prior: TruncatedGaussian, seed: int) -> _Ways:
@@ -108,4 +144,8 @@ _WAYS: dict[type, Callable[..., _Ways]] = {
     TruncatedGaussian: _truncated_gaussian,
     Gaussian: _gaussian,
     Table: _table,
+    Revenue: _revenue,
+    Counts: _counts,
+    Empirical: _empirical,
+    Hierarchical: _hierarchical,
 }

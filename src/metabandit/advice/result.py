@@ -1,275 +1,282 @@
-"""What an advice says: a ranking, what to use and why, and what happens if the prior is wrong."""
+"""What an advice says: what each policy brings, what to use, and what happens if the prior is wrong."""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..engine import Comparison, Evaluation
-from ..errors import InputError
+from ..data import write_data
+from ..feedback import Feedback
+from ..files import check_new, written
 from ..policies import IndexPolicy, Policy
-from ..policies.file import PolicyFile, check_target
-from ..tables import text_table
+from ..policies.file import ADVICE_FORMAT, PolicyFile
+from ..showing import Shown
+from .measuring import Gain
 
-CLASSIC, REFERENCE, FORMULA, LEARNED = "classic", "reference", "formula", "learned"
-# A formula may have this much more regret than the learned policy and still be what is recommended.
-_WORTH_IT = 0.01
-# Less than this share is nothing, even where it is exact.
-_SOMETHING = 0.001
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A policy that may be worth using; those that were searched for have a file."""
-
-    role: str
-    policy: Policy
-    file: PolicyFile | None = None
+# Kinds of policies: of the catalogue as they are, what people do without learning, what was searched for,
+# what needs a table for the prior, and the user's own policy of today.
+CLASSIC, BASELINE, FORMULA, LEARNED = "classic", "baseline", "formula", "learned"
+REFERENCE, YOURS = "reference", "yours"
+# Why an advice ended.
+FINISHED, TIME_LIMIT, INTERRUPTED = "finished", "time limit", "interrupted"
 
 
-@dataclass(frozen=True)
-class Gain:
-    """How much less regret than the best untuned classic a policy has.
+@dataclass(frozen=True, kw_only=True)
+class Advised:
+    """A policy that was measured, in rewards per test (an episode of all plays).
 
-    share: of the classic's regret, with the 95 % interval of the paired difference
-    plays: the extra reward divided by what a play of the classic brings; None if that is nothing
-    significant: whether the interval leaves out zero
+    expected_reward: what it brings
+    gain, over_split: what it brings more than today's policy, and than an equal split, with 95 % intervals
+    risk: the chance that it brings less than today's policy on a single test; None if it was not played
+    regret: what it lacks to always playing the best arm
+    episodes: that it played; 0 if its figures are exact
+    file: the policy as a file has it
     """
 
-    share: float
-    interval: tuple[float, float]
-    plays: float | None
-    significant: bool
+    policy: Policy
+    kind: str
+    expected_reward: float
+    gain: Gain
+    over_split: Gain
+    risk: float | None
+    regret: Gain
+    episodes: int
+    file: PolicyFile = field(repr=False)
 
-    def __str__(self) -> str:
-        half = (self.interval[1] - self.interval[0]) / 2.0
-        noise = f" ± {100.0 * half:.2g}" if half > 0.0 else ""
-        unsure = "" if self.significant or half == 0.0 else " (noise)"
-        return f"{100.0 * self.share:+.1f}{noise} %{unsure}"
+    @property
+    def name(self) -> str:
+        """What tables call it."""
+        return self.policy.name
+
+    @property
+    def text(self) -> str:
+        """The policy as commands take it; what was searched for may also need its start."""
+        searched = self.kind in (FORMULA, LEARNED) and isinstance(self.policy, IndexPolicy)
+        return self.policy.formula if searched else self.name  # type: ignore[attr-defined]
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        index = self.policy if isinstance(self.policy, IndexPolicy) else None
         return {
-            "percent": _number(100.0 * self.share),
-            "interval": [_number(100.0 * end) for end in self.interval],
-            "plays": self.plays,
-            "significant": self.significant,
+            "policy": self.name,
+            "kind": self.kind,
+            "expected_reward": self.expected_reward,
+            "gain": self.gain.mean,
+            "gain_interval": _ends(self.gain),
+            "gain_over_split": self.over_split.mean,
+            "gain_over_split_interval": _ends(self.over_split),
+            "risk": self.risk,
+            "regret": self.regret.mean,
+            "regret_interval": _ends(self.regret),
+            "episodes": self.episodes,
+            "formula": None if index is None or len(index.trees) > 1 else index.formula,
+            "start": None if index is None else str(index.start),
         }
-
-
-def _number(value: float) -> float | None:
-    return value if math.isfinite(value) else None
-
-
-def gain(comparison: Comparison, which: int, classic: int, best: float | None = None) -> Gain:
-    """Of one policy over another; `best` is the reward of always playing the best arm."""
-    difference = comparison.difference(classic, which)
-    base = comparison[classic].mean_regret
-    ends = difference.interval
-    share = [part / base if base > 0.0 else 0.0 for part in (difference.mean, *ends)]
-    plays = None
-    if best is not None and best > base:
-        plays = difference.mean * comparison.horizon / (best - base)
-    return Gain(share[0], (share[1], share[2]), plays, difference.significant)
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """The policies that matter on other problems; `places` is where they are among the candidates."""
+    """The policies that matter on other problems: what they bring more there than today's policy."""
 
     label: str
-    places: tuple[int, ...]
-    comparison: Comparison = field(repr=False)
+    prior: str
+    horizon: int
+    gains: Mapping[str, Gain]
 
-    def regret(self, place: int) -> Evaluation | None:
-        """The result of a candidate, or None if it cannot be played here."""
-        if place not in self.places:
-            return None
-        found: Evaluation = self.comparison[self.places.index(place)]
-        return found
+    @property
+    def best(self) -> str:
+        """The policy that brings most."""
+        return max(self.gains, key=lambda name: self.gains[name].mean)
 
-    def gain(self, place: int, classic: int) -> Gain | None:
-        """Of a candidate over the classic, here."""
-        if place == classic or place not in self.places or classic not in self.places:
-            return None
-        return gain(self.comparison, self.places.index(place), self.places.index(classic))
-
-
-def best_classic(candidates: Sequence[Candidate], comparison: Comparison) -> int:
-    """Where the untuned classic with the least regret is."""
-    classics = [place for place, item in enumerate(candidates) if item.role == CLASSIC]
-    return min(classics, key=lambda place: float(comparison[place].mean_regret))
-
-
-def recommend(candidates: Sequence[Candidate], comparison: Comparison) -> int:
-    """What to use: the simplest that nothing beats by more than noise and, for a formula, by 1 %."""
-    roles = [item.role for item in candidates]
-    classic = best_classic(candidates, comparison)
-    formula, learned = roles.index(FORMULA), roles.index(LEARNED)
-
-    def beats(first: int, second: int, least: float = _SOMETHING) -> bool:
-        difference = comparison.difference(second, first)
-        enough = difference.mean > least * comparison[second].mean_regret
-        return difference.significant and enough
-
-    searched = learned if beats(learned, formula, _WORTH_IT) else formula
-    for place in (searched, learned):
-        if beats(place, classic):
-            return place
-    return classic
+    def to_dict(self, recommended: str) -> dict[str, Any]:
+        """Plain data, for JSON; the gain is that of the recommended policy."""
+        own = self.gains[recommended]
+        return {
+            "difference": self.label,
+            "prior": self.prior,
+            "horizon": self.horizon,
+            "gain": own.mean,
+            "gain_interval": _ends(own),
+            "best": self.best,
+            "policies": [
+                {"policy": name, "gain": item.mean, "gain_interval": _ends(item)}
+                for name, item in self.gains.items()
+            ],
+        }
 
 
-@dataclass(frozen=True, eq=False)
-class Advice:
-    """What is worth using for problems of a prior.
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Advice(Shown):
+    """What is worth using for problems of a prior; `advise` makes it.
 
-    candidates: policies that were compared; `comparison` has their results, in the same order, on
-        problems that no search has seen
-    best_reward: what always playing the best arm brings
-    scenarios: the policies that matter on neighbouring problems
+    means: of arms: nine in ten lie between the first two, and the third is their mean
+    source: the history that the prior was fitted to, if any
+    policies: what was measured, best first, all on the same problems that no search has seen
+    recommended, today: which of them to use, and which one gains are counted from
+    best_reward: what always playing the best arm would bring
+    floor: the least possible regret, or a lower bound of it; None if it is not known
+    scenarios, histories: the policies that matter if the prior is wrong, and on priors that were fitted to
+        resampled histories
+    unit, value: what a reward is called, and what one is worth
     skipped: policies that were not played, and why
-    written: the policy file, if there is one
+    stopped: finished, time limit or interrupted
     """
 
-    candidates: tuple[Candidate, ...]
-    comparison: Comparison
+    prior: str
+    arms: int
+    horizon: int
+    feedback: Feedback
+    means: tuple[float, float, float]
+    source: str
+    policies: tuple[Advised, ...]
+    recommended: Advised
+    today: Advised
     best_reward: float
+    floor: float | None
+    floor_kind: str | None
     scenarios: tuple[Scenario, ...]
-    skipped: tuple[tuple[str, str], ...]
+    histories: tuple[Scenario, ...]
+    unit: str
+    value: float | None
     seed: int
-    effort: float
-    notes: tuple[str, ...] = ()
+    effort: float | None
+    time_limit: float | None
+    skipped: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...]
+    stopped: str
+    seconds: float
     written: Path | None = None
 
-    @property
-    def classic(self) -> int:
-        """Where the best untuned classic is among the candidates."""
-        return best_classic(self.candidates, self.comparison)
+    _align = "llr"
 
     @property
-    def choice(self) -> int:
-        """Where the recommended policy is among the candidates."""
-        return recommend(self.candidates, self.comparison)
+    def best_possible(self) -> float:
+        """A reward that no policy can exceed on average."""
+        return self.best_reward - (self.floor or 0.0)
 
     @property
-    def recommended(self) -> Candidate:
-        """What to use."""
-        return self.candidates[self.choice]
-
-    def name(self, place: int) -> str:
-        """The name of a candidate."""
-        return self.candidates[place].policy.name
-
-    def gain(self, place: int) -> Gain:
-        """Of a candidate over the best untuned classic."""
-        return gain(self.comparison, place, self.classic, self.best_reward)
-
-    def reward(self, place: int) -> float:
-        """The expected reward of an episode."""
-        return self.best_reward - float(self.comparison[place].mean_regret)
-
-    def ranking(self) -> list[int]:
-        """The candidates' places, least regret first."""
-        return sorted(
-            range(len(self.candidates)), key=lambda place: float(self.comparison[place].mean_regret)
-        )
+    def below_best(self) -> float | None:
+        """How much less than the best possible the recommended policy brings at most, as a share."""
+        if not self.best_possible > 0.0:
+            return None
+        return max(0.0, 1.0 - self.recommended.expected_reward / self.best_possible)
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
-        """Write the recommended policy; a classic needs no file and is refused."""
-        target = check_target(path, force=force)
-        if self.recommended.file is None:
-            raise InputError(
-                f"{self.recommended.policy.name} is a policy of the catalogue and needs no file: use its name"
-            )
-        self.recommended.file.write(target)
+        """Write the advice; every command takes the file as the recommended policy."""
+        target = check_new(path, (".json",), "an advice", force=force)
+        with written(target, "the advice") as file:
+            file.write((json.dumps(self.to_dict(target), indent=2) + "\n").encode())
 
     def summary(self) -> str:
-        """What to use and why, in plain words."""
+        """What to use and what it is worth, in two sentences; then what to be careful about."""
         from .sentences import summary
 
-        return summary(self)
+        return " ".join(summary(self))
 
-    def rows(self) -> list[dict[str, str]]:
-        """The ranking as a table's cells; the floor is last."""
+    def rows(self, *, regret: bool = False) -> list[dict[str, str]]:
+        """The ranking as a table's cells."""
         from .sentences import ranking_rows
 
-        return ranking_rows(self)
+        return ranking_rows(self, regret=regret)
 
     def scenario_rows(self) -> list[dict[str, str]]:
-        """Regret if the prior is wrong, as a table's cells."""
+        """What policies gain if the prior is wrong, as a table's cells."""
         from .sentences import scenario_rows
 
         return scenario_rows(self)
 
-    def table(self) -> str:
-        """The ranking as text."""
-        rows = self.rows()
-        return text_table(list(rows[0]), [list(row.values()) for row in rows], align="llr")
+    def headline(self) -> str:
+        """The answer."""
+        return self.summary()
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
-        comparison, chosen = self.comparison, self.recommended
-        floor = comparison.floor
+    def records(self) -> list[dict[str, Any]]:
+        """What was measured of each policy, best first."""
+        return [
+            {key: value for key, value in item.to_dict().items() if not isinstance(value, list)}
+            | {"gain_low": item.gain.low, "gain_high": item.gain.high}
+            for item in self.policies
+        ]
+
+    def remarks(self) -> list[str]:
+        return list(self.notes)
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw what each policy brings more than today's; returns matplotlib's axes."""
+        from ..drawing import gains, plot_axes
+
+        rows = [
+            (item.name, item.gain.mean, (item.gain.low, item.gain.high), item is self.recommended)
+            for item in self.policies
+        ]
+        axes = plot_axes(axes, 6.2, 1.1 + 0.36 * len(rows))
+        gains(rows, x=f"{self.unit} more per test than {self.today.name}", axes=axes)
+        return axes
+
+    def next_steps(self, path: Path | None = None) -> list[tuple[str, str]]:
+        """What to do next, as (what for, command)."""
+        name = str(path or self.written or "advice.json")
+        file, rival = shlex.quote(name), shlex.quote(self.today.text)
+        asked = f"--prior {shlex.quote(self.prior)} --arms {self.arms} --horizon {self.horizon}"
+        if self.recommended.name == self.today.name:
+            rival = "thompson"
+        return [
+            (
+                "Measure it again, on other problems",
+                f"metabandit evaluate {file} {rival} {asked}{self.feedback.options()} --seed 1",
+            ),
+            (
+                "Use it in a Python service",
+                f'player = metabandit.load({json.dumps(name)}).player(arms={self.arms}, journal="plays.jsonl")',
+            ),
+            ("Use it elsewhere", f"metabandit export {file} --to sql"),
+        ]
+
+    def to_dict(self, path: Path | None = None) -> dict[str, Any]:
+        """Plain data, for JSON; `path` is the file that it is written to."""
+        from .sentences import assumptions, explanation, summary
+
+        file = path or self.written
+        best = self.recommended
         return {
-            "prior": comparison.prior,
-            "arms": comparison.arms,
-            "horizon": comparison.horizon,
-            "seed": self.seed,
-            "effort": self.effort,
-            "method": comparison.method,
-            "episodes": comparison.episodes,
-            "summary": self.summary(),
-            "recommended": _describe(chosen),
-            "best_classic": self.name(self.classic),
-            "floor": None if floor is None else floor.regret,
+            "format": ADVICE_FORMAT,
+            "version": 1,
+            "recommended": best.text if file is None else str(file),
+            "recommended_policy": best.name,
+            "today": self.today.name,
+            "summary": summary(self),
+            "explanation": explanation(self),
+            "assumed": assumptions(self),
+            "prior": self.prior,
+            "arms": self.arms,
+            "horizon": self.horizon,
+            "feedback": self.feedback.to_dict(),
+            "means": dict(zip(("low", "high", "mean"), self.means, strict=True)),
+            "unit": self.unit,
+            "value": self.value,
+            "policies": [item.to_dict() for item in self.policies],
             "best_reward": self.best_reward,
-            "ranking": [
-                {
-                    **_describe(self.candidates[place]),
-                    **_result(comparison[place]),
-                    "expected_reward": self.reward(place),
-                    "gain": self.gain(place).to_dict(),
-                }
-                for place in self.ranking()
-            ],
-            "if_the_prior_is_wrong": [self._scenario(item) for item in self.scenarios],
+            "best_possible": self.best_possible,
+            "below_best": self.below_best,
+            "floor": self.floor,
+            "floor_kind": self.floor_kind,
+            "if_the_prior_is_wrong": [item.to_dict(best.name) for item in self.scenarios],
+            "if_history_is_noisy": [item.to_dict(best.name) for item in self.histories],
             "skipped": [{"policy": name, "reason": why} for name, why in self.skipped],
             "notes": list(self.notes),
-            "written": None if self.written is None else str(self.written),
-        }
-
-    def _scenario(self, item: Scenario) -> dict[str, Any]:
-        over = item.gain(self.choice, self.classic)
-        return {
-            "difference": item.label,
-            "prior": item.comparison.prior,
-            "horizon": item.comparison.horizon,
-            "method": item.comparison.method,
-            "episodes": item.comparison.episodes,
-            "gain": None if over is None else over.to_dict(),
-            "policies": [
-                {**_describe(self.candidates[place]), **_result(result)}
-                for place, result in zip(item.places, item.comparison, strict=True)
-            ],
+            "next": [{"what": what, "command": text} for what, text in self.next_steps(file)],
+            "seed": self.seed,
+            "effort": self.effort,
+            "time_limit": self.time_limit,
+            "stopped": self.stopped,
+            "seconds": round(self.seconds, 3),
+            "policy_file": write_data(best.file),
         }
 
 
-def _describe(candidate: Candidate) -> dict[str, Any]:
-    item = candidate.policy
-    index = item if isinstance(item, IndexPolicy) else None
-    return {
-        "policy": item.name,
-        "role": candidate.role,
-        "formula": None if index is None or len(index.trees) > 1 else index.formula,
-        "start": None if index is None else str(index.start),
-    }
-
-
-def _result(result: Evaluation) -> dict[str, Any]:
-    return {
-        "regret": result.mean_regret,
-        "standard_error": _number(result.standard_error),
-        "interval": [_number(end) for end in result.interval],
-    }
+def _ends(gain: Gain) -> list[float | None]:
+    return [end if math.isfinite(end) else None for end in (gain.low, gain.high)]

@@ -2,131 +2,225 @@
 
 from __future__ import annotations
 
-from ..engine.results import EXACT, NORMAL_95, floor_name
-from .result import FORMULA, LEARNED, Advice
+import math
+
+import numpy as np
+
+from ..feedback import Feedback
+from ..language import VARIABLES, variables
+from ..policies import CATALOGUE, IndexPolicy
+from .measuring import Gain
+from .result import BASELINE, CLASSIC, LEARNED, Advice, Advised
 
 
-def _percent(share: float) -> str:
-    return f"{100.0 * abs(share):.1f} %"
+def amount(value: float, half: float = 0.0) -> str:
+    """A number with the digits that its noise leaves: one of the noise, else four of the number."""
+    if not math.isfinite(value):
+        return "not known"
+    size = half if 0.0 < half < math.inf else abs(value) / 1000.0
+    digits = 2 if size == 0.0 else max(0, -math.floor(math.log10(size)))
+    return f"{value:,.{min(digits, 6)}f}"
 
 
-def summary(advice: Advice) -> str:
-    """What to use and why; then whether that holds if the prior is wrong."""
-    return f"{_first(advice)} {_if_wrong(advice)}".rstrip()
+def signed(gain: Gain) -> str:
+    """A gain with its sign."""
+    shown = amount(gain.mean, (gain.high - gain.low) / 2.0)
+    return shown if shown.startswith("-") else f"+{shown}"
 
 
-def _first(advice: Advice) -> str:
-    chosen, classic = advice.choice, advice.classic
-    result, base = advice.comparison[chosen], advice.comparison[classic]
-    name, rival = advice.name(chosen), advice.name(classic)
-    plays = advice.comparison.horizon
-    roles = [item.role for item in advice.candidates]
-    formula, learned = roles.index(FORMULA), roles.index(LEARNED)
-    if chosen == classic:
-        return (
-            f"Use {name}: neither the formula nor the learned policy that were found for these problems has "
-            f"less regret by more than noise ({result.mean_regret:.4g} after {plays} plays)."
-        )
-    text = (
-        f"Use {name}: its regret after {plays} plays is {result.mean_regret:.4g}, "
-        f"{_percent(advice.gain(chosen).share)} less than the {base.mean_regret:.4g} of {rival}, the best "
-        f"untuned classic"
-    )
-    readable = f"and the best readable formula, {advice.name(formula)},"
-    apart = advice.comparison.difference(formula, learned)
-    share = apart.mean / float(advice.comparison[formula].mean_regret or 1.0)
-    if chosen != formula and not apart.significant:
-        why = f"{readable} is not better than {rival} by more than noise"
-    elif chosen != formula:
-        why = f"{readable} has {_percent(1.0 / (1.0 - share) - 1.0)} more"
-    elif not apart.significant:
-        why = "and the learned policy is not better by more than noise"
-    elif share > 0.0:
-        why = (
-            f"and the learned policy, weights instead of a formula, has only {_percent(share)} less"
-        )
-    else:
-        why = f"and the learned policy has {_percent(share)} more"
-    return f"{text}, {why}."
-
-
-def _if_wrong(advice: Advice) -> str:
-    """How the recommended policy fares against the classic on neighbouring problems."""
-    rival = advice.name(advice.classic)
-    found = {item.label: item.gain(advice.choice, advice.classic) for item in advice.scenarios}
-    gains = {label: over for label, over in found.items() if over is not None}
-    if not gains:
+def ends(gain: Gain) -> str:
+    """The 95 % interval of a gain; nothing if it is exact."""
+    half = (gain.high - gain.low) / 2.0
+    if half == 0.0:
         return ""
-    ordered = sorted(gains.items(), key=lambda item: item[1].share)
-    for label, over in ordered:
-        if over.significant and over.share < 0.0:
-            more = _percent(over.share)
-            return f"But be sure of the prior: with {label} it has {more} more regret than {rival}."
-    unsure = [label for label, over in gains.items() if not over.significant]
-    if unsure:
+    if not math.isfinite(half):
+        return "not known"
+    return f"{amount(gain.low, half)} to {amount(gain.high, half)}"
+
+
+def rival(advice: Advice, *, again: bool = False) -> str:
+    """What a sentence calls today's policy, the first time and again."""
+    if advice.today.name == "split":
+        return "an equal split"
+    return "what you do today" if again else f"what you do today ({advice.today.name})"
+
+
+def percent(share: float) -> str:
+    """A share as people read it."""
+    shown = 100.0 * share
+    return f"{shown:.0f} %" if shown >= 9.95 else f"{shown:.2g} %" if shown else "0 %"
+
+
+def worth(advice: Advice, rewards: float) -> str:
+    """What rewards are worth, if that is known."""
+    return "" if advice.value is None else f"{advice.value * rewards:+,.2f}"
+
+
+def summary(advice: Advice) -> list[str]:
+    """What to use and what it brings; how sure that is; and what to be careful about, if there is something."""
+    return [_answer(advice), _risk(advice), *_cautions(advice)]
+
+
+def _answer(advice: Advice) -> str:
+    best, today = advice.recommended, advice.today
+    per_test = f"{advice.unit} per test of {advice.horizon:,} plays"
+    if best is today:
         return (
-            f"If the prior is wrong it is nowhere worse than {rival} by more than noise, but not better "
-            f"either with {unsure[0]}."
+            f"Keep {rival(advice)}: it brings {amount(best.expected_reward)} {per_test}, and nothing else that "
+            f"was measured brings more by more than noise."
         )
-    return (
-        f"If the prior is wrong it still has {_percent(ordered[0][1].share)} less regret than {rival}, or "
-        f"better, in all {len(gains)} neighbouring cases."
+    between = f" (95 %: {ends(best.gain)})" if ends(best.gain) else ""
+    money = "" if advice.value is None else f", worth {worth(advice, best.gain.mean)}"
+    text = (
+        f"Use {best.name}: it brings {amount(best.expected_reward)} {per_test}, "
+        f"{signed(best.gain)}{between} against {rival(advice)}{money}"
     )
+    if today.name != "split" and best.name != "split":
+        text += f", and {signed(best.over_split)} against an equal split"
+    return f"{text}."
 
 
-def ranking_rows(advice: Advice) -> list[dict[str, str]]:
-    """One row per candidate, least regret first."""
-    comparison = advice.comparison
-    rival = advice.name(advice.classic)
-    rows = []
-    for place in advice.ranking():
-        result = comparison[place]
-        over = advice.gain(place)
-        low, high = result.interval
-        itself = place == advice.classic
-        rows.append(
-            {
-                "policy": advice.name(place),
-                "kind": advice.candidates[place].role,
-                "reward": f"{advice.reward(place):.6g}",
-                "regret": f"{result.mean_regret:.4f}",
-                "95 % interval": "exact"
-                if comparison.method == EXACT
-                else f"{low:.4f} to {high:.4f}",
-                f"less regret than {rival}": "" if itself else str(over),
-                "in plays": "" if itself or over.plays is None else f"{over.plays:+.1f}",
-            }
+def _risk(advice: Advice) -> str:
+    best = advice.recommended
+    parts = []
+    if best is not advice.today and best.risk is not None:
+        parts.append(
+            f"on a single test it brings less than {rival(advice, again=True)} with a chance of "
+            f"{percent(best.risk)}"
         )
-    if comparison.floor is not None:
-        error = comparison.floor.standard_error
-        last = {
-            "policy": floor_name(comparison.floor.kind),
-            "kind": "floor",
-            "reward": f"{advice.best_reward - comparison.floor.regret:.6g}",
-            "regret": f"{comparison.floor.regret:.4f}",
-            "95 % interval": f"± {NORMAL_95 * error:.2g}" if error else "exact",
+    if (below := advice.below_best) is not None:
+        parts.append(f"it is at most {percent(below)} below the best possible")
+    text = ", and ".join(parts)
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
+def explanation(advice: Advice) -> str:
+    """How the recommended policy chooses."""
+    item = advice.recommended
+    if item.kind == LEARNED:
+        return "It plays the arm with the largest index, a sum of features with learned weights."
+    if isinstance(item.policy, IndexPolicy) and len(item.policy.trees) == 1:
+        read = variables(item.policy.tree)
+        meaning = ", ".join(f"{name} is {VARIABLES[name]}" for name in VARIABLES if name in read)
+        return f"It plays the arm with the largest {item.text}: {meaning}."
+    known = CATALOGUE.get(item.name.partition(":")[0])
+    return "" if known is None else f"It plays {known.description}."
+
+
+def _cautions(advice: Advice) -> list[str]:
+    """Whether the gain lasts if the prior is wrong, and if history is noisy."""
+    best = advice.recommended
+    if best is advice.today:
+        return []
+    found = []
+    gains = {item.label: item.gains[best.name] for item in advice.scenarios}
+    if gains:
+        label, worst = min(gains.items(), key=lambda item: item[1].mean)
+        lost = [label for label, gain in gains.items() if gain.high < 0.0]
+        if lost:
+            found.append(
+                f"Be sure of the prior: with {label} it brings {signed(worst)} against {rival(advice, again=True)}."
+            )
+        else:
+            found.append(
+                f"If the prior is wrong it still brings {signed(worst)} or more against {rival(advice, again=True)} in "
+                f"the {len(gains)} cases that were tried."
+            )
+    if advice.histories:
+        values = sorted(item.gains[best.name].mean for item in advice.histories)
+        low, high = np.quantile(values, [0.05, 0.95])
+        half = (high - low) / 2.0
+        first = sum(item.best == best.name for item in advice.histories)
+        found.append(
+            f"Had the history been another one (resampled {len(values)} times), the gain would be "
+            f"{amount(low, half)} to {amount(high, half)}, and it would be the best of "
+            f"{len(advice.histories[0].gains)} policies {first} times."
+        )
+    return found
+
+
+def assumptions(advice: Advice) -> list[str]:
+    """What the figures rest on."""
+    low, high, mean = (f"{value:.3g}" for value in advice.means)
+    fitted = f", fitted to {advice.source}" if advice.source else ""
+    known = "at once" if advice.feedback == Feedback() else f"late: {advice.feedback}"
+    most = max(item.episodes for item in advice.policies)
+    how = f"simulated on up to {most:,} tests that no search has seen" if most else "exact"
+    found = [
+        f"A test has {advice.arms} arms. A play of an arm brings {mean} {advice.unit} on average; nine arms in "
+        f"ten bring between {low} and {high} (the prior {advice.prior}{fitted}).",
+        f"A test has {advice.horizon:,} plays, and rewards are known {known}.",
+        f"Gains are counted from {rival(advice)}.",
+        f"Figures are {how}, with the same luck for all policies; ranges are 95 % intervals.",
+    ]
+    if advice.value is not None:
+        found.append(f"Each of the {advice.unit} is worth {advice.value:g}.")
+    if advice.floor_kind != "optimum":
+        least = (
+            "a bound that no policy can exceed" if advice.floor else "always playing the best arm"
+        )
+        found.append(f"The best possible is not known exactly; here it stands for {least}.")
+    return found
+
+
+def ranking_rows(advice: Advice, *, regret: bool = False) -> list[dict[str, str]]:
+    """One row per policy, the best first; the best possible is last."""
+    today = advice.today.name
+    rows = []
+    for item in advice.policies:
+        itself = item is advice.today
+        mark = " (advised)" if item is advice.recommended else " (today)" if itself else ""
+        row = {
+            "policy": f"{item.name}{mark}",
+            "kind": item.kind,
+            f"{advice.unit} per test": amount(
+                item.expected_reward, (item.regret.high - item.regret.low) / 2.0
+            ),
+            f"gain over {today}": "" if itself else signed(item.gain),
+            "95 % interval": "" if itself else ends(item.gain) or "exact",
         }
-        rows.append({title: last.get(title, "") for title in rows[0]})
+        if advice.value is not None:
+            row["worth"] = "" if itself else worth(advice, item.gain.mean)
+        row["chance of less"] = "" if itself or item.risk is None else percent(item.risk)
+        if regret:
+            row["regret"] = f"{item.regret.mean:.4f}"
+            row["95 % interval of regret"] = _regret_ends(item)
+        rows.append(row)
+    last = {"policy": "best possible", f"{advice.unit} per test": amount(advice.best_possible)}
+    if advice.floor_kind != "optimum":
+        last["policy"] = "no policy brings more than"
+    if regret and advice.floor is not None:
+        last["regret"] = f"{advice.floor:.4f}"
+    rows.append({title: last.get(title, "") for title in rows[0]})
     return rows
+
+
+def _regret_ends(item: Advised) -> str:
+    low, high = item.regret.low, item.regret.high
+    return f"{low:.4f} to {high:.4f}" if high > low else "exact"
 
 
 def scenario_rows(advice: Advice) -> list[dict[str, str]]:
-    """One row per neighbour: the regret of the policies that matter, and the gain of the recommended one."""
-    places = list(dict.fromkeys(place for item in advice.scenarios for place in item.places))
-    roles = {place: advice.candidates[place].role for place in places}
+    """One row per neighbour: what the policies that matter gain there."""
+    names = list(dict.fromkeys(name for item in advice.scenarios for name in item.gains))
+    kinds = {item.name: item.kind for item in advice.policies}
     titles = {
-        place: role if role in (FORMULA, LEARNED) else advice.name(place)
-        for place, role in roles.items()
+        name: name if kinds[name] in (CLASSIC, BASELINE) else kinds[name]
+        for name in names
+        if name != advice.today.name
     }
-    rows = []
-    for item in advice.scenarios:
-        row = {"what differs": item.label}
-        for place in places:
-            found = item.regret(place)
-            row[titles[place]] = "-" if found is None else f"{found.mean_regret:.4f}"
-        if advice.choice != advice.classic:
-            over = item.gain(advice.choice, advice.classic)
-            title = f"{titles[advice.choice]}: less than {titles[advice.classic]}"
-            row[title] = "-" if over is None else str(over)
-        rows.append(row)
-    return rows
+    return [
+        {
+            "what differs": item.label,
+            **{
+                title: _with_noise(item.gains[name]) if name in item.gains else "-"
+                for name, title in titles.items()
+            },
+        }
+        for item in advice.scenarios
+    ]
+
+
+def _with_noise(gain: Gain) -> str:
+    half = (gain.high - gain.low) / 2.0
+    return f"{signed(gain)} ± {amount(half, half)}" if half else signed(gain)

@@ -55,10 +55,12 @@ import numpy as np
 from ..errors import InputError
 from ..files import written
 from ..memory import check_time
-from ..priors import Bernoulli, Gaussian, Prior, check_prior
+from ..priors import Bernoulli, Gaussian, Prior, check_prior, read_prior
 from ..priors.base import check_positive
 from ..priors.families import Array
+from ..progress import Told, with_progress
 from ..settings import check_horizon, check_seed, check_threads
+from ..showing import Shown
 from .induction import Progress
 from .lagrange import lagrangian_bound, suits_lagrangian
 from .scenarios import BATCH, Scenarios, scenario_seconds, table_seconds
@@ -77,8 +79,8 @@ _MOST_STEPS, _MOST = 5000, 400_000
 _FEWEST_STEPS, _FEWEST_CHOOSING, _FEWEST, _FEWEST_EPISODES = 12, 64, 128, 4000
 
 
-@dataclass(frozen=True)
-class Bound:
+@dataclass(frozen=True, repr=False)
+class Bound(Shown):
     """A floor under the regret of every policy, where the optimum is out of reach.
 
     method: "charge", "corrected charge" or "Lagrangian", the best of which is reported; or "immediate
@@ -104,6 +106,16 @@ class Bound:
 
     kind = BOUND
 
+    def headline(self) -> str:
+        noise = f" ± {1.96 * self.standard_error:.2g}" if self.standard_error else ""
+        return (
+            f"regret at least {self.regret:.6g}{noise}, reward at most {self.expected_reward:.6g} in "
+            f"{self.horizon} plays, {self.arms} arms, {self.prior}"
+        )
+
+    def records(self) -> list[dict[str, Any]]:
+        return [self.to_dict()]
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
         return {"kind": self.kind, **asdict(self)}
@@ -114,14 +126,16 @@ def has_bound(prior: Prior) -> bool:
     return type(prior) in (Bernoulli, Gaussian)
 
 
+@with_progress("computing a lower bound")
 def lower_bound(
-    prior: Prior,
+    prior: str | Prior,
     horizon: int,
     *,
+    arms: int | None = None,
     effort: float = 1.0,
     seed: int = 0,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Told = None,
 ) -> Bound:
     """A lower bound on the regret of any policy, for Bernoulli arms with Beta means or Gaussian arms.
 
@@ -130,18 +144,21 @@ def lower_bound(
 
     Parameters
     ----------
-    prior : Bernoulli or Gaussian
-        What is known of the arms, of which there may be any number.
+    prior : Bernoulli, Gaussian or str
+        What is known of the arms, of which there may be any number: a prior, or its text.
     horizon : int
         Plays in all.
+    arms : int, optional
+        The number of arms, if the prior is a text that does not say it.
     effort : float
         How much is computed; 1 is about a quarter of a minute on two cores, more with 50,000 plays.
     seed : int
         The same seed gives the same bound, whatever the number of threads.
     threads : int, optional
         All cores by default.
-    progress : callable, optional
-        Called as progress(work done, work in all).
+    progress : callable or bool, optional
+        Called as progress(work done, work in all). By default a bar shows in terminals and notebooks if
+        it takes more than two seconds; False for none.
 
     Examples
     --------
@@ -150,7 +167,7 @@ def lower_bound(
     >>> 0.5 < bound.regret < mb.optimal(mb.Bernoulli(arms=2), horizon=10).regret
     True
     """
-    check_prior(prior)
+    prior = read_prior(prior, arms=arms)
     if not has_bound(prior):
         raise InputError(
             f"a lower bound on regret is known for Bernoulli arms with Beta means and for Gaussian arms "

@@ -9,16 +9,18 @@ from typing import Any
 
 from ..errors import InputError, nearest
 from ..feedback import IMMEDIATE, Feedback
-from ..priors import Bernoulli, Prior, Table, check_prior
+from ..priors import Bernoulli, Prior, Table, check_prior, read_prior
+from ..progress import Told, with_progress
 from ..settings import check_horizon, check_threads
+from ..showing import Shown
 from .batches import solve_batches
 from .bounds import AT_ONCE, Bound, has_bound, kept_bound
 from .induction import EACH_ONCE, FREE, Progress, solve
 from .listed import is_listed, solve_listed
 
 
-@dataclass(frozen=True)
-class Optimum:
+@dataclass(frozen=True, repr=False)
+class Optimum(Shown):
     """What the best of all policies gets: no policy has less expected regret on this prior.
 
     `start` says whether all play is free, or each arm must be played once first.
@@ -34,6 +36,15 @@ class Optimum:
 
     kind = "optimum"
     standard_error = 0.0
+
+    def headline(self) -> str:
+        return (
+            f"regret {self.regret:.6g}, reward {self.expected_reward:.6g}: the best possible in "
+            f"{self.horizon} plays, {self.arms} arms, {self.prior}"
+        )
+
+    def records(self) -> list[dict[str, Any]]:
+        return [self.to_dict()]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
@@ -77,15 +88,17 @@ def check_floor(prior: Prior) -> None:
         )
 
 
+@with_progress("computing the optimum")
 def optimal(
-    prior: Prior,
+    prior: str | Prior,
     horizon: int,
     *,
+    arms: int | None = None,
     start: str = FREE,
     feedback: Feedback | Mapping[str, Any] | None = None,
     effort: float = 1.0,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Told = None,
 ) -> Optimum | Bound:
     """The least regret that any policy can have: the optimum, or a lower bound where it is out of reach.
 
@@ -100,10 +113,12 @@ def optimal(
 
     Parameters
     ----------
-    prior : Bernoulli, Gaussian or Table
-        What is known of the arms.
+    prior : Bernoulli, Gaussian, Table or str
+        What is known of the arms: a prior, or its text.
     horizon : int
         Plays in all.
+    arms : int, optional
+        The number of arms, if the prior is a text that does not say it.
     start : {"free", "each-once"}
         Whether all play is free, or each arm must be played once first. A bound is for both.
     feedback : Feedback, optional
@@ -112,8 +127,9 @@ def optimal(
         How much is computed for a bound, which is kept for the next time (see `lower_bound`).
     threads : int, optional
         All cores by default.
-    progress : callable, optional
-        Called as progress(work done, work in all).
+    progress : callable or bool, optional
+        Called as progress(work done, work in all). By default a bar shows in terminals and notebooks if
+        it takes more than two seconds; False for none.
 
     Examples
     --------
@@ -124,6 +140,7 @@ def optimal(
     'bound'
     """
     asked = Feedback.read(feedback)
+    prior = read_prior(prior, arms=arms)
     check_floor(prior)
     horizon = check_horizon(horizon)
     check_start(start, prior.arms, horizon)

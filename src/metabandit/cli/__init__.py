@@ -16,36 +16,54 @@ from typer import Option
 from ..errors import InputError, StoreError, WorkerError, shown
 from .options import with_groups
 
-_COMMANDS = (
-    "advise",
-    "evaluate",
-    "export",
-    "fit",
-    "formulas",
-    "learn",
-    "optimal",
-    "policies",
-    "priors",
-    "replay",
-    "report",
-    "reproduce",
-    "search",
-    "store",
-    "trial",
-)
+# What people do, in the order in which they do it: the commands, each with an example.
+_STORY = {
+    "Say what you know": {
+        "fit": "metabandit fit history.csv --plot fit.svg",
+        "priors": "metabandit priors",
+    },
+    "Get an answer": {
+        "advise": "metabandit advise --prior bernoulli:low=0.01,high=0.06 --arms 4 --horizon 5000 --batch 500",
+        "report": "metabandit report build/quick --out report.html",
+    },
+    "Search for yourself": {
+        "learn": "metabandit learn --prior bernoulli --arms 10 --horizon 200 --out policy.json",
+        "search": "metabandit search --horizon 100 --length 5 --out formula.json",
+        "formulas": "metabandit formulas --length 5",
+    },
+    "Measure": {
+        "evaluate": "metabandit evaluate ucb1 thompson 'r + 3/(n + 2)' --horizon 100",
+        "optimal": "metabandit optimal --arms 2 --horizon 100",
+        "trial": "metabandit trial thompson split --at 0.3,0.5 --at 0.5,0.5 --horizon 75 --test fisher",
+        "replay": "metabandit replay log.csv --policy ucb1 --policy thompson",
+        "policies": "metabandit policies",
+    },
+    "Put it to work": {
+        "export": "metabandit export policy.json --to sql --dialect postgresql",
+        "store": "metabandit store init sqlite:///bandit.db",
+        "serve": "metabandit serve --store sqlite:///bandit.db --port 8000",
+    },
+    "Published experiments": {
+        "reproduce": "metabandit reproduce table1 --scale quick --out build/quick",
+    },
+}
 
 # The Ctrl-C that ends the process at once; `learn` knows what to do with two.
 _PATIENCE = 3
 
 app = typer.Typer(
     name="metabandit",
-    help="The best exploration/exploitation strategy for your kind of bandit problem.",
+    help="Find the best strategy for your kind of bandit problem.\n\n`fit` turns past tests into a prior, "
+    "`advise` says which policy to use and what it is worth, `learn` and `search` look further, "
+    "`evaluate` and `optimal` measure, `export` and `store` put the policy to work.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
 )
-for _name in _COMMANDS:
-    app.command(_name)(with_groups(import_module(f"{__name__}.{_name}").command))
+for _panel, _commands in _STORY.items():
+    for _name, _example in _commands.items():
+        _made = with_groups(import_module(f"{__name__}.{_name}").command)
+        app.command(_name, rich_help_panel=_panel, epilog=f"Example: `{_example}`")(_made)
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,72 +1,106 @@
-"""`metabandit advise`: what is worth using on problems drawn from a prior, in about a minute."""
+"""`metabandit advise`: what is worth using on problems drawn from a prior, and what it brings."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..errors import InputError
+from ..progress import progress_bar, shares
+from ..settings import read_seconds
 from . import options
-from .display import next_command, progress_bar, say, show_facts, show_json, show_rows, told
-from .running import stopping
+from .display import SUCCESSES, check_show, say, show_facts, show_json, show_rows, told
+from .running import seconds_so_far, stopping
 
 if TYPE_CHECKING:
     from ..advice import Advice
 
+_REGRET = "regret"
+
 
 def command(
-    task: options.Task,
+    problems: options.HistoryTask,
     horizon: options.Horizon = 100,
-    effort: options.Effort = 1.0,
+    today: Annotated[
+        str | None,
+        "What you do today, which gains are counted from: split-then-winner:share=0.2, ab-test, "
+        "thompson, or any other policy.",
+        "split, an equal split",
+    ] = None,
+    unit: Annotated[str, "What rewards are called, such as clicks."] = "rewards",
+    value: Annotated[float | None, "What a reward is worth, in money."] = None,
+    effort: Annotated[
+        float | None,
+        "How much to compute: 2 takes about twice as long, 0.5 half as long.",
+        "1, or what the time limit allows",
+    ] = None,
+    time_limit: Annotated[
+        str | None, "Answer within this time, such as 60s or 5m, with what is known by then."
+    ] = None,
+    show: Annotated[
+        str | None,
+        "regret: also what each policy lacks to the best arm; successes: call rewards of 0 and 1 so.",
+    ] = None,
     out: Annotated[
-        Path | None, "Write the recommended policy to this .json file, unless it is a classic."
+        Path | None,
+        "Write the advice to this .json file: `metabandit report` makes a page of it, and every "
+        "command takes it as the recommended policy.",
     ] = None,
     force: options.Force = False,
     threads: options.Threads = None,
     as_json: options.Json = False,
 ) -> None:
-    """Say what is worth using on your problems: a classic, a readable formula, or a learned policy."""
+    """Say what is worth using on your problems, and what it brings: a classic, a formula, or a learned policy."""
     given = options.arguments(locals())
+    if show == SUCCESSES:
+        prior: Any = problems["prior"]
+        check_show(show, getattr(prior, "prior", prior))
+        given["unit"] = SUCCESSES
+    elif show not in (None, _REGRET):
+        raise InputError(f"--show takes regret or {SUCCESSES}, not {show!r}")
+    if time_limit is not None:
+        given["time_limit"] = max(0.1, read_seconds(time_limit) - seconds_so_far())
     from ..advice import advise
 
     with progress_bar("advising") as bar, stopping(lambda: "there is no advice yet"):
-        advice = advise(**given, progress=lambda share, doing: bar(share, 1.0, doing), announce=say)
+        advice = advise(**given, progress=shares(bar), announce=say)
     if as_json:
         show_json(advice.to_dict())
     else:
-        _show(advice, out)
+        _show(advice, regret=show == _REGRET)
+    if advice.stopped == "interrupted":
+        raise typer.Exit(130)
 
 
-def _show(advice: Advice, out: Path | None) -> None:
-    task = advice.comparison
-    rival = advice.name(advice.classic)
+def _show(advice: Advice, *, regret: bool) -> None:
     typer.echo(f"{advice.summary()}\n")
-    how = f"{task.episodes:,} episodes that no search has seen, seed {advice.seed}"
+    most = max(item.episodes for item in advice.policies)
+    how = f"up to {most:,} episodes that no search has seen, seed {advice.seed}"
     show_rows(
-        advice.rows(),
+        advice.rows(regret=regret),
         align="llr",
-        caption=f"After {task.horizon} plays: {task.arms} arms, {task.prior}, "
-        f"{'exact' if task.method == 'exact' else how}{told(task.feedback)}\n"
-        f"In plays: the extra reward divided by what a play with {rival} brings",
+        caption=f"{advice.unit} per test of {advice.horizon:,} plays: {advice.arms} arms, {advice.prior}, "
+        f"{how if most else 'exact'}{told(advice.feedback)}",
     )
-    show_rows(
-        advice.scenario_rows(),
-        align="lr",
-        caption="Regret if the prior is wrong: policies that were made for the prior above, on other problems",
-    )
+    if advice.scenarios:
+        show_rows(
+            advice.scenario_rows(),
+            align="lr",
+            caption=f"Gain over {advice.today.name} if the prior is wrong: policies that were made for the prior "
+            f"above, on other problems",
+        )
     for note in advice.notes:
         typer.echo(note)
-    facts = [("not ranked", f"{name}: {why}") for name, why in advice.skipped]
-    chosen = advice.recommended.policy
-    start = getattr(chosen, "start", None)
-    if start is not None and advice.recommended.file is not None:
+    facts: list[tuple[str, Any]] = [
+        ("not ranked", f"{name}: {why}") for name, why in advice.skipped
+    ]
+    start = getattr(advice.recommended.policy, "start", None)
+    if start is not None:
         facts.append(("start", start))
+    facts.append(("time", f"{advice.seconds:.0f} s; ended: {advice.stopped}"))
     if advice.written is not None:
-        facts.append(("written", str(advice.written)))
-        facts.append(("next", next_command(advice.written, rival, task)))
-    elif out is not None:
-        facts.append(
-            ("written", f"nothing: {chosen.name} is a policy of the catalogue, known by its name")
-        )
+        facts.append(("written", f"{advice.written}; metabandit report {advice.written}"))
+        facts += [("next", text) for _, text in advice.next_steps()]
     show_facts(facts)

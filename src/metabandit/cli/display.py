@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +14,12 @@ from ..feedback import Feedback
 from ..tables import alignment, text_table
 
 if TYPE_CHECKING:
-    from ..cluster import Cluster
     from ..engine import Comparison
     from ..policies.file import Origin
+    from ..priors import Prior
 
 # What a table can show beside regret.
 SUCCESSES = "successes"
-_PATIENCE = 2.0  # seconds before progress is worth showing
 
 
 def show_json(value: Any) -> None:
@@ -56,10 +53,16 @@ def show_rows(rows: Sequence[Mapping[str, str]], *, align: str, caption: str) ->
     show_table(list(rows[0]), [list(row.values()) for row in rows], align=align, caption=caption)
 
 
-def check_show(show: str | None) -> None:
-    """Refuse what no table can show beside regret."""
-    if show not in (None, SUCCESSES):
+def check_show(show: str | None, prior: Prior) -> None:
+    """Refuse what no table can show beside regret, before anything is computed."""
+    if show is None:
+        return
+    if show != SUCCESSES:
         raise InputError(f"a table shows {SUCCESSES} beside regret, not {show!r}")
+    from ..engine.evaluation import expected_best
+    from ..engine.results import check_successes
+
+    check_successes(expected_best(prior), prior)
 
 
 def show_comparison(
@@ -97,56 +100,11 @@ def next_command(path: Path, rival: str, task: Comparison | Origin) -> str:
     """Return the command that evaluates a policy file beside a rival on the same task."""
     return (
         f"metabandit evaluate {shlex.quote(str(path))} {rival} --prior {shlex.quote(task.prior)} "
-        f"--arms {task.arms} --horizon {task.horizon}{_feedback_options(task.feedback)}"
+        f"--arms {task.arms} --horizon {task.horizon}{task.feedback.options()}"
     )
-
-
-def _feedback_options(feedback: Feedback) -> str:
-    plain, text = Feedback(), ""
-    for name, value in feedback.to_dict().items():
-        if value != getattr(plain, name):
-            shown = ",".join(map(str, value)) if isinstance(value, tuple) else value
-            text += f" --{name.replace('_', '-')} {shown}"
-    return text
 
 
 def say(message: str) -> None:
     """Write a line to standard error."""
     sys.stderr.write(message + "\n")
     sys.stderr.flush()
-
-
-@contextmanager
-def progress_bar(what: str, others: Cluster | None = None) -> Iterator[Callable[..., None]]:
-    """Show progress on standard error if the work takes over two seconds and a terminal reads it.
-
-    The function is called as bar(done, total) or, with another description, bar(done, total, what).
-    The bar also tells how far the workers of a cluster are.
-    """
-    if not sys.stderr.isatty():
-        yield lambda done, total, what=what: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %,"),
-        TimeRemainingColumn(),
-        TextColumn("left"),
-        TextColumn("" if others is None else "({task.fields[others]})"),
-        console=Console(stderr=True),
-        transient=True,
-    )
-    task = bar.add_task(what, total=None, others=others)
-    showing = threading.Timer(_PATIENCE, bar.start)
-    showing.daemon = True
-    showing.start()
-    try:
-        yield lambda done, total, what=what: bar.update(
-            task, completed=done, total=total, description=what
-        )
-    finally:
-        showing.cancel()
-        bar.stop()

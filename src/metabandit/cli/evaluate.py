@@ -10,8 +10,9 @@ from typer import Argument, Option
 
 from ..errors import InputError
 from ..files import check_new, reserving, written
+from ..progress import progress_bar
 from . import options
-from .display import check_show, progress_bar, say, show_comparison, show_json
+from .display import check_show, say, show_comparison, show_json
 from .running import go_on, joined, stopping
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def command(
 ) -> None:
     """Compute the regret of policies on problems drawn from a prior: exactly, or by simulating all with the same rewards."""
     given = options.arguments(locals())
-    check_show(show)
+    check_show(show, task["prior"])
     from ..policies import policy
     from ..settings import check_horizon
 

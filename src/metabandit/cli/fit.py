@@ -7,7 +7,6 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from ..errors import InputError
 from . import options
 from .display import say, show_facts, show_json, show_rows
 
@@ -21,15 +20,7 @@ def command(
             show_default=False,
         ),
     ],
-    per_arm: Annotated[bool, Option("--per-arm", help="A distribution per named arm.")] = False,
-    hierarchical: Annotated[
-        bool, "A level per test and arms around it, for tests that differ in level."
-    ] = False,
-    columns: Annotated[
-        str | None,
-        "Which column is what, where titles do not say it: plays=Mails,successes=Answers; also "
-        "problem, arm, mean, error, deviation, reward.",
-    ] = None,
+    fitting: options.Fitting,
     plot: Annotated[
         Path | None,
         Option(help="Draw history and prior to this .png, .svg or .pdf file.", show_default=False),
@@ -43,13 +34,14 @@ def command(
 
     if plot is not None:
         plot = check_new(plot, (".png", ".svg", ".pdf"), "the picture", force=force)
-    fitted = fit_prior(
-        history, per_arm=per_arm, hierarchical=hierarchical, columns=_read_columns(columns)
-    )
+    fitted = fit_prior(history, **fitting)
     if plot is not None:
-        axes = fitted.plot()
+        from ..drawing import new_axes
+
+        figure, axes = new_axes(7.0, 4.0)
+        fitted.plot(axes)
         with written(plot, "the picture") as file:
-            axes.figure.savefig(file, format=plot.suffix[1:])
+            figure.savefig(file, format=plot.suffix[1:], dpi=160)
         say(f"drew the history and the prior to {plot}")
     if as_json:
         show_json(fitted.to_dict())
@@ -82,15 +74,3 @@ def command(
     )
     for note in (*known.notes, *fitted.warnings()):
         say(f"note: {note}")
-
-
-def _read_columns(text: str | None) -> dict[str, str] | None:
-    if text is None:
-        return None
-    found = {}
-    for item in text.split(","):
-        role, equals, title = item.partition("=")
-        if not (equals and role.strip() and title.strip()):
-            raise InputError(f"--columns {text!r}: {item!r} is not of the form plays=Mails")
-        found[role.strip()] = title.strip()
-    return found

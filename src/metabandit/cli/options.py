@@ -12,14 +12,16 @@ every command that has the group, and reaches the library with the others.
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from operator import itemgetter
+from pathlib import Path
 from typing import Annotated, Any
 
 from typer import Option
 
 from ..errors import InputError
+from ..settings import read_seconds
 
 Horizon = Annotated[int, "Plays per episode."]
 Seed = Annotated[int, "The same seed gives the same result."]
@@ -43,6 +45,19 @@ Show = Annotated[
     str | None, "successes: expected successes beside regret, for arms that pay 0 or 1."
 ]
 Json = Annotated[bool, Option("--json", help="Print the result as JSON.")]
+
+# Where help shows an option; what people set daily is not named here.
+_PANELS = {
+    name: panel
+    for panel, options in {
+        "More": "seed start floor show method episodes resume force threads figures tables kinds columns "
+        "per-arm hierarchical minimum look-every boundary csv plot min-share top",
+        "For experts": "floor-effort pending runs objective reference cluster workers v1 v4 initial "
+        "optimizer protocol generations grammar classes strategy pulls refine constants operators "
+        "variables groups tolerance sharp imbalance fewer-than",
+    }.items()
+    for name in options.split()
+}
 
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
@@ -72,6 +87,7 @@ def _expand(
         if isinstance(first, str):
             flag = [f"--{name}"] if kind is bool else []
             first = Option(*flag, help=first, show_default=default[0] if default else True)
+        first.rich_help_panel = _PANELS.get(name.replace("_", "-"))
         parameter = parameter.replace(annotation=Annotated[kind, first])
         parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
         readers[name] = itemgetter(name)
@@ -138,14 +154,78 @@ def _read_feedback(
 Feedback = Annotated[Any, _read_feedback]
 
 
+def _read_fitting(
+    per_arm: Annotated[bool, Option("--per-arm", help="A distribution per named arm.")] = False,
+    hierarchical: Annotated[
+        bool, "A level per test and arms around it, for tests that differ in level."
+    ] = False,
+    columns: Annotated[
+        str | None,
+        "Which column is what, where titles do not say it: plays=Mails,successes=Answers; also "
+        "problem, arm, mean, error, deviation, reward.",
+    ] = None,
+) -> dict[str, Any]:
+    given: dict[str, Any] = {"per_arm": per_arm, "hierarchical": hierarchical, "columns": None}
+    if columns is not None:
+        given["columns"] = found = {}
+        for item in columns.split(","):
+            role, equals, title = item.partition("=")
+            if not (equals and role.strip() and title.strip()):
+                raise InputError(f"--columns {columns!r}: {item!r} is not of the form plays=Mails")
+            found[role.strip()] = title.strip()
+    return given
+
+
+# How a history is read: keyword arguments of `fit_prior`.
+Fitting = Annotated[dict[str, Any], _read_fitting]
+
+
 def _read_task(
     prior: Prior, feedback: Feedback, seed: Seed = 0, floor_effort: FloorEffort = None
 ) -> dict[str, Any]:
     return arguments(locals())
 
 
-# What `evaluate`, `learn`, `search` and `advise` are asked about, as their keyword arguments.
+# What `evaluate`, `learn` and `search` are asked about, as their keyword arguments.
 Task = Annotated[dict[str, Any], _read_task]
+
+
+def _read_history_task(
+    prior: Annotated[
+        str | None, "What problems are like (see `metabandit priors`).", "bernoulli"
+    ] = None,
+    arms: Arms = None,
+    history: Annotated[
+        Path | None,
+        "A CSV file of past tests, to which the prior is fitted (see `metabandit fit`).",
+    ] = None,
+    *,
+    fitting: Fitting,
+    feedback: Feedback,
+    seed: Seed = 0,
+    floor_effort: FloorEffort = None,
+) -> dict[str, Any]:
+    asked = {"feedback": feedback, "seed": seed, "floor_effort": floor_effort}
+    if history is None:
+        if fitting != {"per_arm": False, "hierarchical": False, "columns": None}:
+            raise InputError(
+                "--per-arm, --hierarchical and --columns say how a history is read: give --history"
+            )
+        return {"prior": _read_prior(prior or "bernoulli", arms), **asked}
+    if prior is not None:
+        raise InputError(
+            f"the prior is fitted to the history {history}, so it is not also {prior!r}; give one of them"
+        )
+    from ..priors.fitting import fit_prior
+
+    fitted = fit_prior(history, **fitting)
+    if arms is not None:
+        fitted = replace(fitted, prior=_read_prior(str(fitted.prior), arms))
+    return {"prior": fitted, **asked}
+
+
+# The same of `advise`, which can also be given a history.
+HistoryTask = Annotated[dict[str, Any], _read_history_task]
 
 
 def _read_run(
@@ -154,14 +234,16 @@ def _read_run(
     objective: Annotated[
         str,
         "regret (its mean over problems), wins (against --reference), quantile:q=0.9, "
-        "worst (the largest over problems), simple (regret of the arm chosen at the end), or, for "
-        "`learn`, regret with the power of a trial: power:p1=0.3,p2=0.5,least=0.8,test=fisher.",
+        "worst (the largest over problems), simple (regret of the arm chosen at the end); for `learn` "
+        "also power:p1=0.3,p2=0.5,least=0.8,test=fisher (regret with the power of a trial) and "
+        "worst:grid=0.1:0.9:0.1 (the largest over these success rates).",
     ] = "regret",
     reference: Annotated[str | None, "The policy that the objective wins compares with."] = None,
     start: Start = None,
     effort: Effort = 1.0,
     time_limit: Annotated[
-        str | None, "End the search after this time, such as 90s, 5m or 1h."
+        str | None,
+        "What the whole command may take, such as 90s, 5m or 1h; compiling, done once, does not count.",
     ] = None,
     resume: Resume = False,
     force: Force = False,
@@ -217,11 +299,3 @@ def _read_grammar(
 
 # A `Grammar`, or None if no option asks for one.
 Grammar = Annotated[Any, _read_grammar]
-
-
-def read_seconds(text: str) -> float:
-    """Read a time as people write it: 90, 90s, 5m, 1.5h."""
-    match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([smh]?)\s*", text)
-    if match is None or float(match.group(1)) == 0.0:
-        raise InputError(f"a time limit is seconds, or such as 90s, 5m or 1h; not {text!r}")
-    return float(match.group(1)) * {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}[match.group(2)]

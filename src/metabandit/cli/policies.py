@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import typer
 
+from ..policies import Parameter
 from . import options
 from .display import show_json, show_table
+
+
+def _shown(item: Parameter) -> str:
+    default = "" if item.default is None else f"={item.default:g}"
+    by_prior = ", of the prior if it says" if item.matched else ""
+    return f"{item.name}{default} ({item.rule}{by_prior})"
 
 
 def command(as_json: options.Json = False) -> None:
@@ -21,7 +28,12 @@ def command(as_json: options.Json = False) -> None:
                     "kind": "index" if entry.is_index else "other",
                     "formula": entry.description,
                     "parameters": [
-                        {"name": item.name, "default": item.default, "rule": item.rule}
+                        {
+                            "name": item.name,
+                            "default": item.default,
+                            "rule": item.rule,
+                            "of_prior": item.matched,
+                        }
                         for item in entry.parameters
                     ],
                     "source": entry.source,
@@ -32,7 +44,7 @@ def command(as_json: options.Json = False) -> None:
         return
     rows = []
     for entry in CATALOGUE.values():
-        numbers = (f"{item.name}={item.default:g} ({item.rule})" for item in entry.parameters)
+        numbers = map(_shown, entry.parameters)
         rows.append([entry.name, entry.description, "\n".join(numbers), entry.source])
     show_table(["policy", "formula", "parameters", "source"], rows)
     typer.echo("Any expression is a policy too: metabandit evaluate 'r + 3/(n + 2)'\nVariables:")

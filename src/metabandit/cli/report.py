@@ -8,16 +8,16 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
+from ..progress import progress_bar
 from . import options
-from .display import progress_bar
 
 
 def command(
     records: Annotated[
         list[Path],
         typer.Argument(
-            help="The folder or records.jsonl of a reproduction; or files with what evaluate, learn, "
-            "search or trial printed with --json.",
+            help="An advice; the folder or records.jsonl of a reproduction; or files with what evaluate, "
+            "learn, search or trial printed with --json.",
             show_default=False,
         ),
     ],

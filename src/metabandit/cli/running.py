@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import WorkerError
-from .display import progress_bar, say
+from ..progress import progress_bar
+from .display import say
 from .options import Resources
 
 if TYPE_CHECKING:
@@ -80,6 +83,16 @@ def working(
     ):
         given = {"threads": resources[0], "executor": executor, "announce": say}
         yield given, lambda share, doing: bar(share, 1.0, doing)
+
+
+def seconds_so_far() -> float:
+    """How long this process has been running, which a time limit includes."""
+    try:
+        fields = Path("/proc/self/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        begun = float(fields[19]) / os.sysconf("SC_CLK_TCK")
+        return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - begun)
+    except (OSError, ValueError, IndexError, AttributeError):  # not on every system
+        return time.process_time()
 
 
 def go_on(out: Path | None, *states: Path) -> str:

@@ -42,7 +42,7 @@ def command(
 ) -> None:
     """Find the best small formula for your problems, and compare it with the classics and the floor."""
     given = options.arguments(locals())
-    check_show(show)
+    check_show(show, run["prior"])
     from ..formulas import search
     from ..formulas.searcher import state_path
 
@@ -81,7 +81,7 @@ def _show(found: Found, out: Path | None, plot: Path | None, show: str | None) -
     origin = found.file.learned
     assert origin is not None
     show_rows(
-        found.rows(),
+        found.rows(successes=show is not None),
         align="llr",
         caption=f"The best formulas after {origin.horizon} plays, of {found.classes:,} classes\n"
         f"{origin.arms} arms, {origin.prior}, strategy {found.strategy}; measured again",
@@ -97,7 +97,12 @@ def _show(found: Found, out: Path | None, plot: Path | None, show: str | None) -
     if found.comparison is not None:
         show_comparison(found.comparison, show=show)
     searched = f"{found.strategy}, {found.classes:,} classes"
-    facts = [
+    facts = (
+        []
+        if found.unbeaten is None
+        else [("result", f"no formula is better than {found.unbeaten}")]
+    )
+    facts += [
         ("policy", found.policy.name),
         ("start", getattr(found.policy, "start", "")),
         ("LaTeX", getattr(found.policy, "latex", "")),

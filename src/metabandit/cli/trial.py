@@ -9,8 +9,9 @@ from typer import Argument, Option
 
 from ..errors import InputError
 from ..files import check_new, written
+from ..progress import progress_bar
 from . import options
-from .display import progress_bar, say, show_json, show_rows, told
+from .display import say, show_json, show_rows, told
 
 
 def command(
@@ -70,6 +71,9 @@ def command(
     ] = None,
     seed: options.Seed = 0,
     threads: options.Threads = None,
+    details: Annotated[
+        bool, "Also show how patients and estimates are spread, and what the test rejects for."
+    ] = False,
     plot: Annotated[
         Path | None, "Draw power over the grid to this .svg, .png or .pdf file."
     ] = None,
@@ -90,8 +94,11 @@ def command(
         from ..report.drawing import check_picture
 
         check_picture(plot, force=force)
-        if grid is None:
-            raise InputError("a picture shows power over a grid of rates: give --grid 0.1:0.9:0.1")
+        if grid is None or belief.arms != 2 or test == "none":
+            raise InputError(
+                "a picture shows the power of a test over a grid of the rates of two arms: give "
+                "--grid 0.1:0.9:0.1, and --test"
+            )
     with progress_bar(f"{horizon} patients") as progress:
         trial = operating_characteristics(
             policies,
@@ -114,18 +121,25 @@ def command(
     if as_json:
         show_json(value)
         return
-    how = (
-        "exact" if trial.method == "exact" else f"{trial.designs[policies[0]][0].episodes:,} trials"
-    )
+    how = "exact"
+    if trial.method != "exact":
+        count = next(iter(trial.designs.values()))[0].episodes
+        how = f"{count:,} trials each: probabilities to ±{0.98 / count**0.5:.2g} (95 %)"
     tested = "" if trial.test is None else f", test {trial.test}"
     if trial.test is not None and not trial.test.startswith("bayes"):
         tested += f" at level {trial.level:g}"
     looks = f", looks after {', '.join(map(str, trial.looks))}" if len(trial.looks) > 1 else ""
-    caption = (
-        f"Trials of {horizon} patients{tested}{looks}; {how}\nrejects: type-I error where all rates "
-        f"are equal, else power{told(feedback)}"
-    )
-    show_rows(trial.rows(), align="llr", caption=caption)
+    caption = f"Trials of {horizon} patients{tested}{looks}; {how}"
+    if trial.test is not None:
+        caption += "\nrejects: type-I error where all rates are equal, else power"
+    show_rows(trial.rows(), align="llr", caption=f"{caption}{told(feedback)}")
+    if details:
+        show_rows(
+            trial.more_rows(),
+            align="llr",
+            caption=f"wrong side: another arm has more patients than the best one, by more than "
+            f"{100 * trial.imbalance:g} % of all",
+        )
 
 
 def _read_point(text: str) -> tuple[Any, ...] | None:

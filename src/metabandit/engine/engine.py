@@ -36,6 +36,7 @@ from .costs import (
     simulation_seconds,
 )
 from .exact import Exact, without_noise
+from .limits import TimeLimit
 from .results import Evaluation, evaluation_of
 from .simulated import MOST_LANES, ChunkSums, Sampling, Simulation
 from .threads import in_order
@@ -48,6 +49,8 @@ _MOST_KEPT = 100_000_000
 # Plays times arms of a policy between two sums, of which there are not many more than _BLOCKS.
 _BLOCK_WORK = 2e8
 _BLOCKS = 256
+# The fewest episodes that are played in step where a time limit is near.
+_FEW_LANES = 64
 # What the chunks of a simulation add up to.
 _SUMMED = ("total", "squares", "products", "plays")
 
@@ -257,23 +260,23 @@ class Engine:
         progress: Progress | None,
         file: Checkpoint,
         resume: bool,
+        limit: TimeLimit,
         announce: Callable[[str], None] | None = None,
-    ) -> tuple[tuple[Evaluation, ...], Array]:
-        """The evaluations of policies that play the same problems, and the covariance of their regrets."""
+    ) -> tuple[tuple[Evaluation, ...], Array, int]:
+        """The evaluations of policies that play the same problems, and the covariance of their regrets.
+
+        Also how many problems were played: as many as were asked for, or as the time limit allowed.
+        """
         check_simulation(
             self.prior, self.horizon, policies=len(plans), problems=problems, runs=sampling.runs,
             threads=self.workers.threads, announce=announce,
         )  # fmt: skip
         sampling = replace(sampling, keep_regret=problems * len(plans) <= _MOST_KEPT)
-        chunks = self._chunks(problems, sampling.runs)
-        each = len(plans) * simulation_seconds(
-            self.prior, self.horizon, problems * sampling.runs / len(chunks)
-        )
+        each = len(plans) * simulation_seconds(self.prior, self.horizon, sampling.runs)
         sums, done = _no_sums(len(plans), self.prior.arms, problems, sampling), 0
 
         def state() -> dict[str, Any]:
-            ahead = chunks[done][0] if done < len(chunks) else problems
-            kept = {name: item[..., :ahead] for name, item in _kept(sums).items()}
+            kept = {name: item[..., :done] for name, item in _kept(sums).items()}
             return {"done": done, **kept, **{name: getattr(sums, name) for name in _SUMMED}}
 
         if resume:
@@ -281,37 +284,54 @@ class Engine:
             done = int(known.pop("done"))
             for name, item in known.items():
                 getattr(sums, name)[..., : item.shape[-1]] = item
+        make = partial(
+            Simulation, self.prior, self.horizon, sampling, plans, feedback=self.feedback
+        )
         try:
-            rest = chunks[done:]
-            make = partial(
-                Simulation, self.prior, self.horizon, sampling, plans, feedback=self.feedback
-            )
-            for (first, last), part in zip(rest, self._sums(make, rest, each), strict=True):
-                # Ctrl-C must not come between the sums and their number.
-                with interrupts_later():
-                    for name in _SUMMED:
-                        getattr(sums, name)[:] += getattr(part, name)
-                    for name, item in _kept(sums).items():
-                        item[..., first:last] = getattr(part, name)
-                    done += 1
-                file.write(state)
-                if progress is not None:
-                    progress(last, problems)
+            for chunks in self._groups(done, problems, sampling.runs, limit):
+                for (first, last), part in zip(chunks, self._sums(make, chunks, each), strict=True):
+                    # Ctrl-C must not come between the sums and the number of problems.
+                    with interrupts_later():
+                        for name in _SUMMED:
+                            getattr(sums, name)[:] += getattr(part, name)
+                        for name, item in _kept(sums).items():
+                            item[..., first:last] = getattr(part, name)
+                        done = last
+                    file.write(state)
+                    if progress is not None:
+                        progress(last, problems)
         finally:
             if done:
                 file.write(state, at_once=True)
-        return _evaluations(sums, [plan.name for plan in plans], problems, sampling)
+        return *_evaluations(sums, [plan.name for plan in plans], done, sampling), done
 
-    def _chunks(self, problems: int, runs: int) -> list[tuple[int, int]]:
-        """Runs of problems; whole blocks of the most lanes, so that no lane idles."""
+    def _groups(
+        self, first: int, problems: int, runs: int, limit: TimeLimit
+    ) -> Iterator[list[tuple[int, int]]]:
+        """The rest of the problems in chunks; with a time limit in groups, as many as there is time for.
+
+        A chunk is whole blocks of the most lanes, so that no lane idles.
+        """
         blocks = _CHUNK_WORK // (self.horizon * self.prior.arms) // MOST_LANES
         size = max(1, min(MOST_EPISODES, max(1, blocks) * MOST_LANES) // runs)
-        return [(first, min(first + size, problems)) for first in range(0, problems, size)]
+        threads = self.workers.slots
+        least = max(1, _FEW_LANES // runs) * threads
+        count = least if limit.given else problems - first
+        while first < problems:
+            last, begun = min(first + count, problems), limit.passed
+            each = size if not limit.given else min(size, -(-(last - first) // threads))
+            yield [(at, min(at + each, last)) for at in range(first, last, each)]
+            # Half of what is left at the speed so far, and so on: the end comes in small steps.
+            fit = (last - first) / max(limit.passed - begun, 1e-9) * limit.left / 2.0
+            if fit < least:
+                return
+            first, count = last, int(min(fit, problems))
 
     def _sums(
         self, make: Callable[[], Simulation], chunks: Sequence[tuple[int, int]], each: float
     ) -> Iterator[ChunkSums]:
-        """Sums of all chunks in their order, whoever simulates them; each takes `each` seconds."""
+        """Sums of all chunks in their order, whoever simulates them; a problem takes `each` seconds."""
+        each *= (chunks[-1][1] - chunks[0][0]) / len(chunks)
         if not self.workers.worth(each * len(chunks), "chunks"):
             simulation, threads = make(), self.workers.threads
             # Not all at once: their sums take room.
@@ -347,6 +367,7 @@ def _evaluations(
 ) -> tuple[tuple[Evaluation, ...], Array]:
     """The evaluations of policies, and the covariance of their regrets."""
     means = sums.total / problems
+    kept = {name: item[..., :problems] for name, item in _kept(sums).items()}
     # Of one problem alone there is no spread.
     freedom = problems - 1 or math.nan
     spread = np.maximum(sums.squares - problems * means**2, 0.0)
@@ -359,8 +380,8 @@ def _evaluations(
             means[row],
             errors[row],
             sums.plays[row] / (problems * sampling.runs),
-            None if sums.regret is None else sums.regret[row],
-            None if sums.problem_plays is None else sums.problem_plays[row],
+            kept["regret"][row] if "regret" in kept else None,
+            kept["problem_plays"][row] if "problem_plays" in kept else None,
         )
         for row, name in enumerate(names)
     )

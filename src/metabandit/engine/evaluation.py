@@ -19,9 +19,10 @@ from ..errors import InputError
 from ..feedback import Feedback
 from ..files import check_new
 from ..language import text
-from ..policies import IndexPolicy, Plan, Policy, Progress, Start, policy
-from ..priors import Bernoulli, Prior, Table, check_prior
+from ..policies import IndexPolicy, Plan, Policy, Start, policy
+from ..priors import Bernoulli, Prior, Table, check_prior, read_prior
 from ..priors.families import Array
+from ..progress import Told, with_progress
 from ..workers import Workers, stamp
 from . import exact, simulated
 from .costs import exact_is_cheaper
@@ -32,11 +33,13 @@ from .results import EXACT, MONTE_CARLO, Comparison, Evaluation
 from .task import AUTO, Task, read_task
 
 
+@with_progress("evaluating")
 def evaluate(
     policies: str | Policy | Sequence[str | Policy],
-    prior: Prior,
+    prior: str | Prior,
     horizon: int,
     *,
+    arms: int | None = None,
     method: str = AUTO,
     episodes: int | None = None,
     runs: int | None = None,
@@ -51,9 +54,10 @@ def evaluate(
     lanes: int = simulated.MOST_LANES,
     reward_seed: int | None = None,
     keep_plays: bool = False,
+    time_limit: float | None = None,
     keep: str | Path | None = None,
     resume: bool = False,
-    progress: Progress | None = None,
+    progress: Told = None,
     announce: Callable[[str], None] | None = None,
 ) -> Comparison:
     """The regret of policies on problems drawn from a prior, all with the same rewards.
@@ -62,10 +66,12 @@ def evaluate(
     ----------
     policies : str, Policy or a sequence of them
         Names, expressions or Policy objects.
-    prior : Prior
-        What problems are like.
+    prior : Prior or str
+        What problems are like: a prior, or its text as the command line takes it.
     horizon : int
         Plays per episode.
+    arms : int, optional
+        The number of arms, if the prior is a text that does not say it.
     method : {"auto", "exact", "monte-carlo"}
         `exact` computes expected regret without noise (Bernoulli arms, two or three); `monte-carlo`
         simulates; `auto` is exact where that is cheaper than simulating to 0.1 %, unless episodes or
@@ -95,11 +101,14 @@ def evaluate(
         The seed of the rewards, if the same problems are to be played with other rewards.
     keep_plays : bool
         Whether a simulation keeps how often each arm of each problem was played.
+    time_limit : float, optional
+        Seconds after which a simulation ends with the problems that were played by then.
     keep : path, optional
         An .npz file for what is done so far; with `resume`, an evaluation that was stopped continues
         from it. It stays until it is removed.
-    progress : callable, optional
-        Called as progress(work done, work in all).
+    progress : callable or bool, optional
+        Called as progress(work done, work in all). By default a bar shows in terminals and notebooks if
+        it takes more than two seconds; False for none.
     announce : callable, optional
         Called with a message if something must be compiled first, which happens once.
 
@@ -117,17 +126,20 @@ def evaluate(
     (0.78416, 0.64488)
     """
     made = _read_policies(policies, start)
+    prior = read_prior(prior, arms=arms)
     # Everything that can be refused is refused before anything is computed.
     task = read_task(
         prior, horizon, method=method, episodes=episodes, runs=runs, seed=seed, start=start,
         feedback=feedback, checkpoints=checkpoints, threads=threads, executor=executor, lanes=lanes,
         reward_seed=reward_seed, keep_plays=keep_plays, floor_effort=floor_effort,
+        time_limit=time_limit,
     )  # fmt: skip
-    asked = keep_plays or any(item is not None for item in (episodes, runs, reward_seed))
+    given = (episodes, runs, reward_seed, time_limit)
+    asked = keep_plays or any(item is not None for item in given)
     if task.method == EXACT and asked:
         raise InputError(
-            "episodes, runs, reward_seed and keep_plays are for the method monte-carlo; exact "
-            "evaluation has none, so leave them out"
+            "episodes, runs, reward_seed, keep_plays and time_limit are for the method monte-carlo; "
+            "exact evaluation has none, so leave them out"
         )
     if keep is not None:
         check_new(keep, (".npz",), "the file for what is done", force=resume)
@@ -159,9 +171,10 @@ def evaluate(
             simulated.announce_compilation(
                 announce, prior, task.horizon, [plan.counts for plan in plans]
             )
-        evaluations, covariance = engine.evaluate_by_simulation(
-            plans, task.sampling, task.problems, announce=announce, **how
+        evaluations, covariance, problems = engine.evaluate_by_simulation(
+            plans, task.sampling, task.problems, limit=task.time_limit, announce=announce, **how
         )
+        task = replace(task, episodes=problems * task.runs)
     lowest = floor_of_comparison(
         prior, task.horizon, floor,
         feedback=task.feedback, effort=task.bound_effort, threads=task.workers.threads,
@@ -236,11 +249,11 @@ def compared(
         feedback=task.feedback,
         covariance=covariance,
         floor=floor,
-        best=_expected_best(task.prior),
+        best=expected_best(task.prior),
     )
 
 
-def _expected_best(prior: Prior) -> float | None:
+def expected_best(prior: Prior) -> float | None:
     """The expected mean of the best arm, of arms that pay 0 or 1; None where it is not known."""
     if type(prior) is Bernoulli:
         return prior.expected_best()
@@ -323,7 +336,7 @@ def recount(comparison: Comparison, prior: Prior) -> Comparison:
         comparison,
         prior=str(prior),
         floor=None,
-        best=_expected_best(prior),
+        best=expected_best(prior),
         covariance=covariance,
         evaluations=tuple(
             replace(

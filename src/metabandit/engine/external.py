@@ -17,9 +17,10 @@ import numpy as np
 from ..errors import InputError
 from ..feedback import Feedback
 from ..numerics import episode_seed
-from ..policies import Policy, Progress
-from ..priors import Prior
+from ..policies import Policy
+from ..priors import Prior, read_prior
 from ..priors.families import Array
+from ..progress import Told, with_progress
 from ..settings import check_whole
 from .evaluation import compared, evaluate
 from .floor import floor_of_comparison
@@ -113,18 +114,20 @@ def _read_contestants(given: object) -> dict[str, Make]:
     return dict(given)
 
 
+@with_progress("evaluating")
 def evaluate_external(
     contestants: Make | Mapping[str, Make],
-    prior: Prior,
+    prior: str | Prior,
     horizon: int,
     *,
+    arms: int | None = None,
     beside: str | Policy | Sequence[str | Policy] = (),
     episodes: int = 1000,
     seed: int = 0,
     feedback: Feedback | Mapping[str, Any] | None = None,
     floor: bool | None = None,
     checkpoints: Sequence[int] | None = None,
-    progress: Progress | None = None,
+    progress: Told = None,
 ) -> Comparison:
     """The regret of other people's policies, on the problems and with the rewards of `evaluate`.
 
@@ -133,14 +136,14 @@ def evaluate_external(
     contestants : callable or mapping
         make(episode) returns an object with select() and update(arm, reward), a new one for each
         episode; one such function, or several by name.
-    prior, horizon
+    prior, horizon, arms
         As for `evaluate`.
     beside : str, Policy or a sequence of them, optional
         Policies of ours that play the same episodes, in the simulator; they come last.
     episodes, seed, feedback, floor, checkpoints
         As for `evaluate`, with one run per problem. Rewards are handed over when they are known.
-    progress : callable, optional
-        Called as progress(episodes done, episodes in all).
+    progress : callable or bool, optional
+        Called as progress(episodes done, episodes in all); a bar by default, False for none.
 
     Returns
     -------
@@ -165,6 +168,7 @@ def evaluate_external(
     ['ucb1', 'switch']
     """
     makers = _read_contestants(contestants)
+    prior = read_prior(prior, arms=arms)
     episodes = check_whole(episodes, "the number of episodes", 2)
     task = read_task(
         prior, horizon, method=MONTE_CARLO, episodes=episodes, seed=seed, feedback=feedback,

@@ -17,10 +17,13 @@ from ..policies import Progress
 from ..priors import Prior
 from ..workers import Job, Pending, Workers
 from .costs import CORES, optimum_seconds
+from .limits import TimeLimit
 
 # A comparison shows the floor where it takes less than about a second, a search where it takes a minute.
 _QUICK = 1.0
 _PATIENCE = 60.0
+# The share of a time limit that the floor may take.
+_SHARE = 0.15
 # Seconds after which a search says how far the floor is.
 _SILENCE = 5.0
 
@@ -128,8 +131,12 @@ def floor_of_search(
     *,
     feedback: Feedback,
     effort: float,
+    limit: TimeLimit,
 ) -> Floor | None:
-    """The least possible regret: the optimum where it takes a minute at most, else a bound."""
+    """The least possible regret: the optimum where it takes a minute at most, else a bound.
+
+    With a time limit only what takes a small share of it.
+    """
     seconds, what = solving_seconds(prior, horizon, feedback), "the Bayes-optimal floor"
     if seconds > _PATIENCE:
         if not has_bound(prior):
@@ -143,6 +150,12 @@ def floor_of_search(
                 f"metabandit optimal has computed it, it is shown"
             )
             return None
+    if seconds > _SHARE * limit.seconds:
+        announce(
+            f"no floor: {what} takes about {duration(seconds)}, too much of the time limit; "
+            f"`metabandit optimal` computes it"
+        )
+        return None
     if seconds > 2.0:
         if workers.executor is not None:
             # A worker does it meanwhile: nothing waits for it before the end.

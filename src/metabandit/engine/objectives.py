@@ -7,17 +7,17 @@ mean over problems need no problems where exact evaluation gives the mean over t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ..errors import InputError, nearest
 from ..priors.families import Array
-from ..settings import check_keys, read_number, read_settings
+from ..settings import check_keys, read_grid, read_number, read_settings
 
 
 @dataclass(frozen=True)
-class Power:
+class WantedPower:
     """The power that a policy must have as the design of a trial; what it lacks costs regret.
 
     rates: the success rates of two arms at which the test must reject with probability `least`
@@ -41,6 +41,7 @@ class Objective:
     simple: whether it is about simple regret
     needs_reference: whether it compares with another policy
     power: the power that a policy must have, if that is part of it
+    grid: the success rates whose combinations are the problems, if it is not about those of the prior
     """
 
     name: str
@@ -49,7 +50,13 @@ class Objective:
     mean: bool = False
     simple: bool = False
     needs_reference: bool = False
-    power: Power | None = None
+    power: WantedPower | None = None
+    grid: tuple[float, ...] | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is for learning where exact evaluation applies."""
+        return self.power is not None or self.grid is not None
 
 
 def _mean(regret: Array, reference: Array | None) -> Array:
@@ -102,6 +109,11 @@ _KINDS = {
 }
 
 
+def _worst_of_grid(text: str, given: str) -> Objective:
+    meaning = f"the largest regret over the success rates {given} of each arm"
+    return replace(_KINDS["worst"], name=text, meaning=meaning, grid=tuple(read_grid(given)))
+
+
 _POWER = "power"
 _POWER_KEYS = ("p1", "p2", "least", "test", "level", "penalty")
 
@@ -125,7 +137,7 @@ def _power(text: str, settings: dict[str, str]) -> Objective:
     if penalty < 0.0:
         raise InputError(f"the penalty of the objective power must be at least 0, not {penalty:g}")
     rates = numbers.pop("p1"), numbers.pop("p2")
-    wanted = Power(rates, test=test, **numbers)
+    wanted = WantedPower(rates, test=test, **numbers)
     meaning = (
         f"mean regret, with power of at least {wanted.least:g} at {rates[0]:g} and {rates[1]:g}"
     )
@@ -137,10 +149,12 @@ def read_objective(text: str, *, reference: object) -> Objective:
     name, settings = read_settings(text, "objective")
     if name not in (*_KINDS, _POWER):
         raise InputError(f"unknown objective {name!r}; {nearest(name, (*_KINDS, _POWER))}")
-    known = {"quantile": ("q",), _POWER: _POWER_KEYS}.get(name, ())
+    known = {"quantile": ("q",), "worst": ("grid",), _POWER: _POWER_KEYS}.get(name, ())
     check_keys(settings, known, f"the objective {name}")
     if name == _POWER:
         objective = _power(text, settings)
+    elif "grid" in settings:
+        objective = _worst_of_grid(text, settings["grid"])
     else:
         q = settings.get("q")
         objective = _KINDS[name] if q is None else _quantile(read_number(q, "q of quantile"))

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,10 @@ from ..bayes.optimum import Optimum
 from ..errors import InputError
 from ..feedback import Feedback
 from ..priors.families import Array
-from ..tables import text_table
+from ..showing import Shown
+
+if TYPE_CHECKING:
+    from ..drawing import Line
 
 NORMAL_95 = 1.959963984540054
 
@@ -36,8 +39,8 @@ def _interval(mean: float, error: float) -> tuple[float, float]:
     return mean - NORMAL_95 * error, mean + NORMAL_95 * error
 
 
-@dataclass(frozen=True, eq=False)
-class Evaluation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation(Shown):
     """The result of one policy.
 
     policy: its text
@@ -68,6 +71,26 @@ class Evaluation:
         """The 95 % confidence interval of mean regret."""
         return _interval(self.mean_regret, self.standard_error)
 
+    def headline(self) -> str:
+        low, high = self.interval
+        noise = f" (95 %: {low:.5g} to {high:.5g})" if 0.0 < self.standard_error < math.inf else ""
+        return f"{self.policy}: regret {self.mean_regret:.5g}{noise} after {self.checkpoints[-1]} plays"
+
+    def records(self) -> list[dict[str, Any]]:
+        """The curve: mean regret after each number of plays."""
+        curve: list[dict[str, Any]] = self.to_dict()["curve"]
+        return curve
+
+    def line(self) -> Line:
+        """The curve as a picture has it, with half its 95 % interval."""
+        known = np.isfinite(self.curve_error).all() and self.curve_error.any()
+        half = NORMAL_95 * self.curve_error if known else None
+        return self.policy, self.checkpoints.tolist(), self.curve.tolist(), half  # type: ignore[return-value]
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw regret over time; returns matplotlib's axes."""
+        return _plot_curves([self], {}, self.headline(), axes)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON; numbers that do not exist are None."""
         low, high = self.interval
@@ -86,6 +109,17 @@ class Evaluation:
                 )
             ],
         }
+
+
+def _plot_curves(
+    evaluations: Sequence[Evaluation], levels: dict[str, float], title: str, axes: Any
+) -> Any:
+    from ..drawing import curves, plot_axes
+
+    axes = plot_axes(axes)
+    lines = [each.line() for each in evaluations]
+    curves(lines, x="plays", y="mean regret", levels=levels, title=title, axes=axes)
+    return axes
 
 
 def evaluation_of(
@@ -117,6 +151,15 @@ def _or_none(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
+def check_successes(best: float | None, prior: object) -> None:
+    """Refuse to show expected successes where the expected mean of the best arm is not known."""
+    if best is None:
+        raise InputError(
+            f"expected successes are known for the prior bernoulli and for tables of arms that pay "
+            f"0 or 1, not for {prior}"
+        )
+
+
 @dataclass(frozen=True)
 class Difference:
     """Regret of one policy minus that of another, on the same problems with the same rewards."""
@@ -136,8 +179,8 @@ class Difference:
         return low > 0.0 or high < 0.0
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison(Sequence[Evaluation]):
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Shown, Sequence[Evaluation]):
     """The evaluations of several policies on the same problems, in the order given.
 
     `method` is "exact" or "monte-carlo"; an exact evaluation has no episodes. `floor` is what the
@@ -177,6 +220,15 @@ class Comparison(Sequence[Evaluation]):
         if which not in texts:
             raise InputError(f"no policy {which!r} was evaluated here, only {', '.join(texts)}")
         return texts.index(which)
+
+    def reordered(self, order: Sequence[int]) -> Comparison:
+        """The same with the evaluations in another order."""
+        places = list(order)
+        return replace(
+            self,
+            evaluations=tuple(self.evaluations[place] for place in places),
+            covariance=self.covariance[np.ix_(places, places)],
+        )
 
     def difference(self, first: int | str, second: int | str) -> Difference:
         """Regret of `first` minus regret of `second`, problem by problem."""
@@ -222,11 +274,8 @@ class Comparison(Sequence[Evaluation]):
 
         successes: whether expected successes stand beside regret
         """
-        if successes and self.best is None:
-            raise InputError(
-                f"expected successes are known for the prior bernoulli and for tables of arms that pay "
-                f"0 or 1, not for {self.prior}"
-            )
+        if successes:
+            check_successes(self.best, self.prior)
         ranking = self.ranking()
         exact = self.method == EXACT
         digits = 6 if exact else 4
@@ -264,10 +313,48 @@ class Comparison(Sequence[Evaluation]):
             rows.append({title: last.get(title, "") for title in rows[0]})
         return rows
 
-    def table(self) -> str:
-        """The comparison as a text table, best first."""
-        rows = self.rows()
-        return text_table(list(rows[0]), [list(row.values()) for row in rows], align="lr")
+    def headline(self) -> str:
+        how = "exact" if self.method == EXACT else f"{self.episodes:,} episodes"
+        best = self.ranking()[0]
+        policies = f"{len(self)} policies" if len(self) > 1 else "1 policy"
+        return (
+            f"{policies}, {self.horizon} plays, {self.arms} arms, {self.prior}, {how}; least regret: "
+            f"{best.policy} ({best.mean_regret:.5g})"
+        )
+
+    def records(self) -> list[dict[str, Any]]:
+        """Numbers of each policy, best first; the floor is not among them."""
+        ranking = self.ranking()
+        first = self.evaluations.index(ranking[0])
+        found = []
+        for evaluation in ranking:
+            place = self.evaluations.index(evaluation)
+            low, high = evaluation.interval
+            apart = self.difference(place, first)
+            found.append(
+                {
+                    "policy": evaluation.policy,
+                    "mean_regret": evaluation.mean_regret,
+                    "standard_error": evaluation.standard_error,
+                    "low": low,
+                    "high": high,
+                    "to_best": apart.mean,
+                    "to_best_error": apart.standard_error,
+                    "above_floor": self.above_floor(place),
+                    "successes": self.successes(place),
+                    "simple_regret": evaluation.simple_regret,
+                    **{f"plays_{arm}": plays for arm, plays in enumerate(evaluation.plays, 1)},
+                }
+            )
+        return found
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw regret over time, best first, and the floor; returns matplotlib's axes."""
+        levels = {}
+        if self.floor is not None:
+            levels = {floor_name(self.floor.kind): self.floor.regret}
+        title = f"{self.arms} arms, {self.prior}"
+        return _plot_curves(self.ranking(), levels, title, axes)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""

@@ -20,7 +20,18 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from ..decisions import ByBonus, ByCuts, ByEpochs, ByPosterior, ByTable, ByTest, Index, Own
+from ..decisions import (
+    Belief,
+    BetaBelief,
+    ByBonus,
+    ByCuts,
+    ByEpochs,
+    ByPosterior,
+    ByTable,
+    ByTest,
+    Index,
+    Own,
+)
 from ..errors import IndexFault, InputError, compiling
 from ..feedback import COUNT, IGNORE, IMMEDIATE, PATIENCE, Feedback
 from ..memory import check_memory
@@ -155,6 +166,13 @@ def _waiting(arms: int, horizon: int, feedback: Feedback) -> Any:
     )
 
 
+def _believed(belief: Belief) -> Array:
+    """What is believed, as numbers: a and b of each arm, or mean, plays and noise."""
+    if isinstance(belief, BetaBelief):
+        return np.ravel(belief.pairs).astype(np.float64)
+    return np.array([belief.mean, belief.plays, belief.noise])
+
+
 def _interpret(plan: Plan, precision: Precision, feedback: Feedback, waiting: Any) -> Played:
     """A policy as the simulator takes it."""
     from ..kernels import ab_test, decide, machine, simulator
@@ -190,9 +208,9 @@ def _interpret(plan: Plan, precision: Precision, feedback: Feedback, waiting: An
         function, cuts = decide.by_cuts, decision.cuts
         parameters = np.concatenate([[decision.rate], cuts[:, 0] + 65536.0 * cuts[:, 1]])
     elif isinstance(decision, ByPosterior):
-        beta = decision.beta
-        function = decide.thompson_gaussian if beta is None else decide.thompson_beta
-        parameters = np.array([decision.sigma] if beta is None else beta)
+        beta = isinstance(decision.belief, BetaBelief)
+        function = decide.thompson_beta if beta else decide.thompson_gaussian
+        parameters = _believed(decision.belief)
     elif isinstance(decision, ByEpochs):
         levels = [(tau, math.log(tau), empty) for tau, empty in decision.levels_up_to(horizon)]
         plain = not waits and feedback.min_share == 0.0 and kind is np.float32
@@ -397,7 +415,9 @@ class Simulation:
         [policy, problem] from the first cut to the last; with `sums` its sum from each cut to the
         next. A policy whose index is not a finite number somewhere has infinite regret.
         """
-        sampling = replace(self.sampling, seed=seed, checkpoints=())
+        # Lanes without an episode take as long as others.
+        lanes = min(self.sampling.lanes, 64 * -(-(cuts[-1] - cuts[0]) * self.sampling.runs // 64))
+        sampling = replace(self.sampling, seed=seed, checkpoints=(), lanes=lanes)
         fresh = Simulation(self.prior, self.horizon, sampling, plans, feedback=self.feedback)
         if not sums:
             return fresh._each(cuts[0], cuts[-1], threads)

@@ -23,7 +23,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ..bayes.induction import first_outcomes
-from ..decisions import ByBonus, ByCuts, ByEpochs, ByPosterior, ByTable, ByTest, Index
+from ..decisions import (
+    BetaBelief,
+    ByBonus,
+    ByCuts,
+    ByEpochs,
+    ByPosterior,
+    ByTable,
+    ByTest,
+    Index,
+)
 from ..errors import IndexFault
 from ..feedback import COUNT, IMMEDIATE, PATIENCE, Feedback
 from ..language.values import evaluate_tree
@@ -79,6 +88,7 @@ def mirrors(plan: Plan, prior: Prior) -> bool:
         prior.arms == 2
         and not isinstance(plan.decision, ByCuts)
         and (not isinstance(plan.decision, ByTable) or len(set(plan.decision.row_of)) == 1)
+        and (not isinstance(plan.decision, ByPosterior) or plan.decision.belief.alike)
         and len(set(zip(alpha, beta, strict=True))) == 1
         and bool((plan.counts[:, :1] == plan.counts).all())
     )
@@ -93,7 +103,7 @@ def obstacle(plan: Plan, arms: int, feedback: Feedback) -> str | None:
         return f"{feedback} is evaluated exactly for 2 arms only, not {arms}"
     if feedback != IMMEDIATE and isinstance(decision, ByCuts):
         return "the table of the optimal policy is for rewards that are known at once"
-    if isinstance(decision, ByPosterior) and decision.beta is not None:
+    if isinstance(decision, ByPosterior) and isinstance(decision.belief, BetaBelief):
         return None if arms == 2 else f"it has an exact evaluation for 2 arms only, not {arms}"
     if isinstance(decision, (Index, ByTable, ByCuts)):
         return None
@@ -119,10 +129,11 @@ def _choice(plan: Plan, horizon: int) -> Any:
         ByCuts: forward.BY_CUTS,
         ByPosterior: forward.BY_POSTERIOR,
     }
-    gammas, corner = np.zeros((7, 2)), np.zeros((1, 1))
+    gammas, corner = np.zeros((10, 4)), np.zeros((1, 1))
     if isinstance(decision, ByPosterior):
-        assert decision.beta is not None, "obstacle() refuses others"
-        gammas, corner = _posterior_tables(*decision.beta, horizon)
+        assert isinstance(decision.belief, BetaBelief), "obstacle() refuses others"
+        one, two = decision.belief.pairs
+        gammas, corner = _posterior_tables(one, two, horizon)
     rate, needed = plan.exceptions(horizon)
     return forward.Choice(
         kinds[type(decision)],
@@ -166,26 +177,56 @@ def _judged(plan: Plan, horizon: int) -> Any:
     return forward.Judged(_choice(plan, horizon), program, tables)
 
 
-def _posterior_tables(a: float, b: float, horizon: int) -> tuple[Array, Array]:
+def _posterior_tables(
+    one: tuple[float, float], two: tuple[float, float], horizon: int
+) -> tuple[Array, Array]:
     """Logarithms of the Gamma function, and P(X1 > X2) for arms without a success."""
     from scipy.special import gammaln
 
-    offsets = np.arange(horizon + 2)
-    gammas = np.zeros((7, horizon + 2))
-    for row, begin in enumerate((a, b, a + b, 2 * a, 2 * b, 2 * (a + b))):
-        gammas[row] = gammaln(begin + offsets)
-    gammas[6, :2] = a, b
+    (a1, b1), (a2, b2) = one, two
+    begins = (a1, b1, a1 + b1, a2, b2, a2 + b2, a1 + a2, b1 + b2, a1 + b1 + a2 + b2)
+    gammas = np.zeros((10, max(horizon, 2) + 2))
+    gammas[:9] = gammaln(np.array(begins)[:, None] + np.arange(gammas.shape[1]))
+    gammas[9, :4] = a1, b1, a2, b2
     n = np.arange(horizon + 1)
-    # The density of a draw at a boundary between the arms: from n2 to n2 + 1 failures of arm 2.
-    own = gammas[0, 0] + gammas[1, n] - gammas[2, n]
     total = n[:, None] + n[None, :]
-    both = gammaln(2 * a) + gammaln(2 * b + total) - gammaln(2 * (a + b) + total)
-    rise = np.exp(both - own[:, None] - own[None, :]) / (b + n[None, :])
-    first = 0.5 + np.concatenate([[0.0], np.cumsum(rise[0, :-1])])  # n1 = 0
-    corner = (1.0 - first)[:, None] + np.concatenate(
-        [np.zeros((horizon + 1, 1)), np.cumsum(rise[:, :-1], axis=1)], axis=1
-    )
+    both = gammaln(a1 + a2) + gammaln(b1 + b2 + total) - gammaln(sum(begins[6:8]) + total)
+    own1, own2 = (gammas[row, 0] + gammas[row + 1, n] - gammas[row + 2, n] for row in (0, 3))
+    # The density of a draw at a boundary between the arms, over the failures: with one more of an arm,
+    # the other is the better one by that much more often.
+    rise = np.exp(both - own1[:, None] - own2[None, :])
+    fall1 = np.concatenate([[0.0], np.cumsum(rise[:-1, 0] / (b1 + n[:-1]))])
+    rise2 = np.cumsum(rise[:, :-1] / (b2 + n[None, :-1]), axis=1)
+    corner = _first_is_better(one, two) - fall1[:, None] + np.pad(rise2, ((0, 0), (1, 0)))
     return gammas, np.clip(corner, 0.0, 1.0)
+
+
+def _first_is_better(one: tuple[float, float], two: tuple[float, float]) -> float:
+    """P(X1 > X2) of Beta variates.
+
+    The integral of g1 F2 over y = ln(x/(1 - x)), where the density g of the narrower one is analytic and
+    falls exponentially, however small its parameters are. With y = c + w sinh(u) equal steps in u reach far
+    enough, and the trapezoidal rule is exact to rounding.
+    """
+    from scipy.special import betainc, betaln, expit
+
+    if one == two:
+        return 0.5
+    (a, b), other = one, two
+    width = 1.0 / a + 1.0 / b
+    if width > 1.0 / other[0] + 1.0 / other[1]:
+        return 1.0 - _first_is_better(two, one)
+    step = 1.0 / 64.0
+    # Densities at the ends are below e^-40.
+    far = np.arcsinh(40.0 * (1.0 + 1.0 / min(a, b)) / min(np.sqrt(width), 1.0))
+    u = np.arange(-far, far, step)
+    scale = min(np.sqrt(width), 1.0)
+    y = np.log(a / b) + scale * np.sinh(u)
+    density = np.exp(a * y - (a + b) * np.logaddexp(0.0, y) - betaln(a, b))
+    below = np.where(
+        y < 0.0, betainc(*other, expit(y)), 1.0 - betainc(other[1], other[0], expit(-y))
+    )
+    return float(step * scale * (density * below * np.cosh(u)).sum())
 
 
 class _States:

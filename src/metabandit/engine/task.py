@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
 
@@ -16,9 +16,10 @@ from ..feedback import IMMEDIATE, Feedback
 from ..memory import LONGEST, check_time
 from ..policies import Policy, Start, policy
 from ..priors import Prior, check_prior
-from ..settings import check_horizon, check_seed, check_whole, read_number
+from ..settings import check_horizon, check_seed, check_whole, read_number, read_seconds
 from ..workers import Workers, make_workers
 from .floor import Floor
+from .limits import TimeLimit
 from .objectives import REGRET, Objective, read_objective
 from .results import EXACT, MONTE_CARLO
 from .simulated import MOST_LANES, Sampling
@@ -40,7 +41,8 @@ class Task:
     feedback: when rewards become known
     seed: one seed, one result, whoever works
     workers: threads and, through an executor, other processes
-    effort, time_limit: how long to search; seconds after which a search ends
+    effort: how long to search
+    time_limit: what the whole command may take
     method, episodes, runs: how policies are judged: exactly or on this many episodes, `runs` of them per
         problem; None leaves the number of episodes to whoever judges
     reward_seed: of the rewards, if the same problems are to be played with other rewards
@@ -59,7 +61,7 @@ class Task:
     feedback: Feedback = IMMEDIATE
     seed: int = 0
     effort: float = 1.0
-    time_limit: float | None = None
+    time_limit: TimeLimit = field(default_factory=TimeLimit)
     method: str = AUTO
     episodes: int | None = None
     runs: int = 1
@@ -161,11 +163,11 @@ def _check_effort(effort: Any) -> float:
     return number
 
 
-def _check_time_limit(limit: Any) -> float:
-    number = read_number(limit, "the time limit")
+def _check_time_limit(limit: Any) -> TimeLimit:
+    number = read_seconds(limit) if isinstance(limit, str) else read_number(limit, "the time limit")
     if number <= 0.0:
         raise InputError(f"the time limit must be greater than 0 seconds, not {number:g}")
-    return number
+    return TimeLimit(number)
 
 
 def _check_method(method: object) -> str:

@@ -176,8 +176,13 @@ def _without_waiting(tree: Tree) -> Tree:
 
 
 def _numbers(start: Start, reads_s: bool, name: str) -> tuple[tuple[float, ...], ...] | None:
-    if start.each_once:
+    if start.each_once and start.plays is None:
         return None
+    if start.each_once:
+        raise InputError(
+            f"{name} plays each arm once although it has pseudo-observations, for which exported "
+            f"programs have no start"
+        )
     if start.kind == FREE:
         raise InputError(
             f"{name} decides before any arm was played, for which exported programs have no start; "

@@ -20,6 +20,7 @@ from ..files import check_new, written
 from ..language import Apply, Tree
 from ..language.compile import Compiled, compile_expression
 from ..policies import Progress
+from ..showing import Shown
 from .grammar import Grammar, arity
 
 Ints = npt.NDArray[np.int64]
@@ -31,8 +32,8 @@ TOLERANCE = 1e-12
 _DAMAGED = (ValueError, KeyError, TypeError, IndexError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Classes:
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Classes(Shown):
     """Formulas that rank arms differently, the shortest of each kind.
 
     Attributes
@@ -101,6 +102,18 @@ class Classes:
             if progress is not None and position % 4096 == 0:
                 progress(position, len(self))
         return made
+
+    def headline(self) -> str:
+        return (
+            f"{len(self):,} classes of {sum(self.formulas):,} formulas up to length {self.length}"
+        )
+
+    def rows(self) -> list[dict[str, str]]:
+        return [{key: f"{value:,}" for key, value in row.items()} for row in self.counts()]
+
+    def records(self) -> list[dict[str, Any]]:
+        """The counts of each length."""
+        return list(map(dict, self.counts()))
 
     def counts(self) -> list[dict[str, int]]:
         """For each length: formulas, invalid ones, distinct values, classes whose formula it is."""

@@ -31,6 +31,7 @@ from ..language import OPERATORS, Name
 from ..memory import free_memory
 from ..policies import Progress
 from ..priors.families import Array
+from ..progress import Told, with_progress
 from ..settings import check_threads, check_whole, read_number
 from .classes import TOLERANCE, Classes, Ints, kept_path
 from .grammar import Grammar
@@ -49,6 +50,7 @@ _SECONDS = 1.5e-6
 _MOST_SECONDS = 4 * 3600.0
 
 
+@with_progress("making the classes")
 def make_classes(
     length: int = 7,
     *,
@@ -56,7 +58,7 @@ def make_classes(
     sample: Sample | None = None,
     tolerance: float = TOLERANCE,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Told = None,
 ) -> Classes:
     """Enumerate all formulas up to a length, in classes that rank arms alike.
 
@@ -73,8 +75,8 @@ def make_classes(
         Values that differ by this share of the larger one are equal; 0 compares bit for bit.
     threads : int, optional
         Threads to use; all cores by default. The result does not depend on it.
-    progress : callable, optional
-        Called with how much is done, and how much there is.
+    progress : callable or bool, optional
+        Called with how much is done, and how much there is; a bar by default, False for none.
 
     Returns
     -------

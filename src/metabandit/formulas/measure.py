@@ -28,6 +28,9 @@ _LEAST_PROBLEMS = 2000
 _RUNS = 100
 _MOST_SINGLE = 10_000
 _PATIENCE = 2.0
+# Of what is left of a time limit; and the episodes on which speed is measured.
+_SHARE = 0.4
+_FEW = 64
 
 
 def measure_classes(
@@ -43,13 +46,21 @@ def measure_classes(
         if seconds > _PATIENCE:
             announce(f"measuring the {len(which):,} best again, {how} ...")
 
+    limit = task.time_limit
     seconds = len(which) * costs.program_seconds(prior, horizon) / costs.CORES
-    if ExactSearch.obstacle(task) is None and seconds <= _EXACT_SECONDS * task.effort:
+    within = min(_EXACT_SECONDS * task.effort, _SHARE * limit.left)
+    if ExactSearch.obstacle(task) is None and seconds <= within:
         tell(seconds, "exactly")
         regret, _, choices = programs.exact_regret(which, points=[horizon], with_choices=True)
         return _ranked(which, regret, regret, np.zeros(len(which)), choices)
     runs = 1 if objective.mean else _RUNS
     problems = _problems(task, len(which), runs)
+    if limit.given:
+        # A few problems tell how many there is time for.
+        begun, few = limit.passed, max(1, _FEW // runs)
+        programs.moments(which, 0, few, runs=runs, seed=0)
+        fit = int(few * _SHARE * limit.left / max(limit.passed - begun, 1e-9))
+        problems = max(2, min(problems, fit))
     seconds = costs.simulation_seconds(prior, horizon, len(which) * problems * runs)
     tell(seconds / task.workers.slots, f"on {problems:,} fresh problems")
     fresh: dict[str, Any] = {"runs": runs, "seed": stream(task.seed, 2)}

@@ -11,8 +11,9 @@ from ..engine.programs import ManyPrograms
 from ..engine.states import LONG
 from ..errors import InputError
 from ..language import OPERATORS, Apply, Constant, Name, Tree, parse
-from ..policies import Progress, Start
+from ..policies import Start
 from ..priors import Bernoulli, Prior, check_prior
+from ..progress import Told, with_progress
 from ..settings import check_horizon
 from ..workers import make_workers
 from .classes import TOLERANCE, Classes
@@ -99,6 +100,7 @@ def _number(tree: Tree, rows_of: dict[Tree, int]) -> None:
     rows_of.setdefault(tree, len(rows_of))
 
 
+@with_progress("joining the classes")
 def sharpen(
     classes: Classes,
     prior: Prior,
@@ -106,7 +108,7 @@ def sharpen(
     *,
     start: str | Start | None = None,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Told = None,
 ) -> Classes:
     """Join classes whose formulas choose alike wherever play with them leads.
 

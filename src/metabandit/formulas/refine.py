@@ -17,6 +17,8 @@ from .result import RankedFormula, Refined
 
 # How long to learn: the formula is good already.
 _EFFORT = 0.25
+# What learning may take of the time for one formula; the rest is for measuring it as it was.
+_SHARE = 0.7
 
 
 def free_constants(tree: Tree) -> tuple[Tree, dict[str, float]]:
@@ -45,8 +47,13 @@ def free_constants(tree: Tree) -> tuple[Tree, dict[str, float]]:
     return visit(tree), values
 
 
-def refined(entry: RankedFormula, task: Task, announce: Callable[[str], None]) -> RankedFormula:
-    """The entry with its constants learned as well, if it has any."""
+def refined(
+    entry: RankedFormula, task: Task, announce: Callable[[str], None], *, more: int
+) -> RankedFormula:
+    """The entry with its constants learned as well, if it has any and that finds something better.
+
+    more: how many are to be refined, this one included, in what is left of a time limit
+    """
     tree, values = free_constants(entry.tree)
     if not values:
         return entry
@@ -58,17 +65,21 @@ def refined(entry: RankedFormula, task: Task, announce: Callable[[str], None]) -
         objective=task.objective.name,
         reference=task.reference,
         start=task.start,
+        feedback=task.feedback,
+        time_limit=_SHARE * task.time_limit.left / more if task.time_limit.given else None,
         initial=values,
         effort=_EFFORT,
         seed=task.seed,
         threads=task.workers.threads,
         executor=task.workers.executor,
     )
+    if learned.unbeaten is not None:
+        return entry
     assert learned.comparison is not None
     assert learned.evaluation is not None
     assert learned.objective is not None
     assert isinstance(learned.file.policy, Expression)
     # With the seed of the learner: the same method, the same problems, the same rewards.
     before = measure(task, policy(entry.formula, start=task.start), announce)
-    after = Measurement(learned.comparison, learned.evaluation, learned.objective)
+    after = Measurement(learned.policy, learned.comparison, learned.evaluation, learned.objective)
     return replace(entry, refined=Refined(learned.file.policy, before, after))

@@ -13,7 +13,10 @@ from ..language import Tree, latex, length, text
 from ..learning.measure import Measurement
 from ..policies import Policy
 from ..policies.file import Expression, PolicyFile, check_target
-from ..tables import text_table
+from ..showing import Shown
+
+# What records tell of a formula.
+_NUMBERS = ("formula", "length", "class_size", "value", "regret", "standard_error")
 
 
 @dataclass(frozen=True)
@@ -54,8 +57,8 @@ class Refined:
         }
 
 
-@dataclass(frozen=True)
-class RankedFormula:
+@dataclass(frozen=True, repr=False)
+class RankedFormula(Shown):
     """A formula of the ranking.
 
     Attributes
@@ -101,6 +104,12 @@ class RankedFormula:
         """Its symbols."""
         return length(self.tree)
 
+    def headline(self) -> str:
+        return f"{self.formula}: regret {self.regret:.5g}"
+
+    def records(self) -> list[dict[str, Any]]:
+        return [{key: self.to_dict()[key] for key in _NUMBERS}]
+
     @property
     def exact(self) -> bool:
         """Whether the regret is exact."""
@@ -122,8 +131,8 @@ class RankedFormula:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class Found:
+@dataclass(frozen=True, eq=False, repr=False)
+class Found(Shown):
     """What a search found.
 
     Attributes
@@ -144,6 +153,8 @@ class Found:
         How, and among how many classes, it was found.
     stopped : str
         Why the search ended: finished, time limit, interrupted.
+    unbeaten : str or None
+        The classic that is the result because no formula is better; None if one is.
     seconds : float
         How long it took.
 
@@ -164,14 +175,15 @@ class Found:
     strategy: str
     classes: int
     stopped: str
+    unbeaten: str | None
     seconds: float
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write the best as a policy file; overwrite one that exists only if `force` says so."""
         self.file.write(check_target(path, force=force))
 
-    def rows(self) -> list[dict[str, str]]:
-        """The ranking, one dict of cells per row."""
+    def rows(self, *, successes: bool = False) -> list[dict[str, str]]:
+        """The ranking, one dict of cells per row; with expected successes beside regret if asked."""
         objective = None if self.file.learned is None else self.file.learned.objective
         shown = []
         for place, entry in enumerate(self.entries, 1):
@@ -179,16 +191,49 @@ class Found:
             row = {"": str(place), "formula": entry.formula, "length": str(entry.length)}
             if objective != "regret":
                 row[str(objective)] = f"{entry.value:.5f}"
-            row |= {"regret": f"{entry.regret:.5f}", "95 %": error}
+            row["regret"] = f"{entry.regret:.5f}"
+            if successes and self.comparison is not None and self.comparison.best is not None:
+                reward = self.comparison.horizon * self.comparison.best
+                row["successes"] = f"{reward - entry.regret:.5f}"
+            row["95 %"] = error
             if self.floor:
                 row["above the floor"] = f"{100 * (entry.regret / self.floor - 1):.2f} %"
             shown.append(row)
         return shown
 
-    def table(self) -> str:
-        """The ranking as text."""
-        rows = self.rows()
-        return text_table(list(rows[0]), [list(row.values()) for row in rows], align="llr")
+    _align = "llr"
+
+    def headline(self) -> str:
+        origin = self.file.learned
+        assert origin is not None
+        return (
+            f"{self.policy.name}, best of {self.classes:,} classes; {origin.horizon} plays, "
+            f"{origin.arms} arms, {origin.prior}"
+        )
+
+    def records(self) -> list[dict[str, Any]]:
+        """The ranking as numbers."""
+        return [
+            {
+                **entry.records()[0],
+                "above_floor": entry.regret / self.floor - 1.0 if self.floor else None,
+                "refined_regret": None if entry.refined is None else entry.refined.regret,
+            }
+            for entry in self.entries
+        ]
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw regret against length: what simplicity costs; returns matplotlib's axes."""
+        from ..drawing import lengths, plot_axes
+
+        origin = self.file.learned
+        assert origin is not None
+        axes = plot_axes(axes, height=4.9)
+        lengths(
+            self.to_dict(), published={}, levels={}, floor=self.floor, horizon=origin.horizon,
+            title=f"{origin.arms} arms, {origin.prior}", axes=axes,
+        )  # fmt: skip
+        return axes
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
@@ -199,6 +244,7 @@ class Found:
             "strategy": self.strategy,
             "classes": self.classes,
             "stopped": self.stopped,
+            "unbeaten": self.unbeaten,
             "seconds": round(self.seconds, 3),
             "comparison": None if self.comparison is None else self.comparison.to_dict(),
         }

@@ -18,16 +18,20 @@ from ..policies import Start
 from ..priors import Prior, check_prior
 from ..priors.families import Array
 from ..settings import check_horizon, check_whole
+from ..showing import Shown
 
 _MOST_STATES = 60_000
 
 
-@dataclass(frozen=True, eq=False)
-class Sample:
+@dataclass(frozen=True, eq=False, repr=False)
+class Sample(Shown):
     """Values of the variables, [arm, group] each; `description` says where they come from."""
 
     values: dict[str, Array]
     description: dict[str, Any]
+
+    def headline(self) -> str:
+        return f"{self.groups:,} groups of {self.arms} arms; {self.description}"
 
     @property
     def arms(self) -> int:

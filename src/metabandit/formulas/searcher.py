@@ -9,8 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..checkpoint import Checkpoint
-from ..engine import exact, simulated
+from ..engine import costs, exact, simulated
 from ..engine.costs import check_simulation
 from ..engine.floor import floor_of_search
 from ..engine.programs import ManyPrograms
@@ -19,6 +21,7 @@ from ..errors import InputError, WorkerError, nearest
 from ..feedback import Feedback
 from ..files import reserving
 from ..learning.measure import Measurement, asked, measure
+from ..memory import duration
 from ..policies import Policy, Progress, Start, policy
 from ..policies.file import (
     Expression,
@@ -28,8 +31,9 @@ from ..policies.file import (
     rewards_of,
 )
 from ..policies.start import default_start
-from ..priors import Prior, Table
+from ..priors import Prior, Table, read_prior
 from ..priors.table import reported_on
+from ..progress import Told, shares, with_progress
 from ..settings import check_whole
 from .classes import Classes
 from .enumeration import kept_classes
@@ -44,6 +48,10 @@ AUTO = "auto"
 # What `auto` plans for if no time is given, in seconds.
 _TIME = 900.0
 _HALVING_TIME = 240.0
+# The share of a time limit after which the search ends; if numbers are to be learned after it.
+_SEARCHED, _SEARCHED_BEFORE_REFINING = 0.6, 0.35
+# Formulas per thread, and their episodes, on which speed is measured.
+_TRIED, _TRIED_EPISODES = 64, 16
 
 Report = Callable[[float, str], None]
 
@@ -53,11 +61,13 @@ def state_path(out: Path) -> Path:
     return out.with_name(f"{out.stem}.search.npz")
 
 
+@with_progress("searching", shares)
 @reserving
 def search(
-    prior: Prior,
+    prior: str | Prior,
     horizon: int,
     *,
+    arms: int | None = None,
     length: int | None = None,
     classes: Classes | str | Path | None = None,
     grammar: Grammar | None = None,
@@ -72,24 +82,26 @@ def search(
     seed: int = 0,
     effort: float = 1.0,
     floor_effort: float | None = None,
-    time_limit: float | None = None,
+    time_limit: float | str | None = None,
     threads: int | None = None,
     executor: Executor | None = None,
     measured: bool = True,
     out: str | Path | None = None,
     resume: bool = False,
     force: bool = False,
-    progress: Report | None = None,
+    progress: Told = None,
     announce: Callable[[str], None] | None = None,
 ) -> Found:
     """Find the best small formula for problems drawn from a prior.
 
     Parameters
     ----------
-    prior : Prior
-        What problems are like.
+    prior : Prior or str
+        What problems are like: a prior, or its text as the command line takes it.
     horizon : int
         Plays per episode.
+    arms : int, optional
+        The number of arms, if the prior is a text that does not say it.
     length : int, optional
         Symbols of the longest formulas, 7 by default.
     classes : Classes or path, optional
@@ -115,8 +127,9 @@ def search(
     floor_effort : float, optional
         How much is computed for the floor where it is a lower bound (see `lower_bound`); by default as
         the effort, up to 1.
-    time_limit : float, optional
-        Seconds after which the search ends with the best so far.
+    time_limit : float or str, optional
+        Seconds that all of it may take, or a text such as 5m: classes, floor, search and measurement, but
+        not compiling.
     threads : int, optional
         All cores by default.
     executor : concurrent.futures.Executor, optional
@@ -127,8 +140,10 @@ def search(
         The policy file to write; the state of the search is kept beside it until the end.
     resume, force : bool
         Continue the search whose state is there; overwrite what is there.
-    progress, announce : callable, optional
-        Called with the share that is done and what is going on, and with messages.
+    progress : callable or bool, optional
+        Called with the share that is done and what is going on; a bar by default, False for none.
+    announce : callable, optional
+        Called with messages.
 
     Returns
     -------
@@ -147,6 +162,7 @@ def search(
     'max(r, 1/5)'
     """
     began = time.monotonic()
+    prior = read_prior(prior, arms=arms)
     if isinstance(prior, Table):
         prior = prior.split()
     task = read_task(
@@ -154,9 +170,9 @@ def search(
         floor_effort=floor_effort, time_limit=time_limit, threads=threads, executor=executor,
         feedback=feedback,
     )  # fmt: skip
-    if task.objective.power is not None:
+    if task.objective.exact:
         raise InputError(
-            "the objective power is for learn; search by regret, then learn the numbers"
+            f"the objective {objective} is for learn; search by regret, then learn the numbers"
         )
     if strategy not in (*STRATEGIES, AUTO):
         raise InputError(
@@ -182,7 +198,7 @@ def search(
         # A worker can begin with it at once.
         floor = floor_of_search(
             reported_on(prior), task.horizon, task.workers, announce,
-            feedback=task.feedback, effort=task.bound_effort,
+            feedback=task.feedback, effort=task.bound_effort, limit=task.time_limit,
         )  # fmt: skip
         task = replace(task, floor=floor)
     compiled = known.compile(_reporter(progress, "compiling the formulas"))
@@ -214,7 +230,8 @@ def search(
         way.restore(state.read(way.state().keys()))
     earlier = way.now_seconds
     try:
-        stopped = _steps(way, state, began, progress)
+        until = (_SEARCHED_BEFORE_REFINING if refine else _SEARCHED) * task.time_limit.seconds
+        stopped = _steps(way, state, until, progress)
     except (WorkerError, KeyboardInterrupt) as error:
         state.write(way.state, at_once=True)
         if isinstance(error, WorkerError) or not measured or not len(way.found()):
@@ -234,10 +251,15 @@ def search(
         for item, value, regret, error in zip(*ranking, strict=True)
     ]
     entries = [
-        refined(entry, task, announce) if place < refine else entry
+        refined(entry, task, announce, more=min(refine, len(ranked)) - place)
+        if place < refine
+        else entry
         for place, entry in enumerate(ranked[:top])
     ]
     best, worth = _best(task, entries, announce, measured=measured)
+    unbeaten = None
+    if worth is not None and worth.unbeaten:
+        unbeaten, best = worth.policy.name, worth.policy.content()
     least = None if task.floor is None else task.floor.wait()
     origin = Origin(
         **asked(task),
@@ -257,7 +279,7 @@ def search(
     found = Found(
         entries=tuple(entries),
         of_length=tuple(of_length[item] for item in sorted(of_length)),
-        policy=best.policy(best.expression if worth is None else worth.comparison[0].policy),
+        policy=best.policy(best.expression) if worth is None else worth.policy,
         file=PolicyFile(policy=best, learned=origin),
         comparison=None if worth is None else worth.comparison,
         # The ranking of a table is on the part that was searched on, the floor is under the other one.
@@ -265,6 +287,7 @@ def search(
         strategy=name,
         classes=len(known),
         stopped=stopped,
+        unbeaten=unbeaten,
         # What was done before a break counts too.
         seconds=earlier + time.monotonic() - began,
     )
@@ -341,31 +364,60 @@ def _choose(
 ) -> tuple[str, dict[str, int]]:
     """The strategy and its settings; for `auto` the surest within the time."""
     limit, effort = task.time_limit, task.effort
-    episodes, within = 1024, 0.0 if limit is None else 0.7 * limit
-    if limit is None:
-        episodes, within = max(1, round(64 * effort)), _HALVING_TIME * effort
-    while episodes > 16 and Halving.seconds(programs, episodes, top) > within:
-        episodes //= 2
+    time = _TIME * effort
+    if limit.given:
+        time = _SEARCHED * limit.seconds - limit.passed
     if name == AUTO:
         possible = ExactSearch.obstacle(task) is None
-        quick = possible and ExactSearch.seconds(programs) <= (limit or _TIME * effort)
+        quick = possible and ExactSearch.seconds(programs) <= time
         name = ExactSearch.name if quick else Halving.name
+    episodes, slowness = max(1, round(64 * effort)), 1.0
+    if limit.given:
+        episodes = 1024
+        slowness = _slowness(task, programs) if name == Halving.name else 1.0
+    within = time if limit.given else _HALVING_TIME * effort
+    while episodes > 16 and slowness * Halving.seconds(programs, episodes, top) > within:
+        episodes //= 2
+    if limit.given and name == Halving.name:
+        each = slowness * costs.simulation_seconds(task.prior, task.horizon, episodes) / costs.CORES
+        if each * programs.count > time:
+            raise InputError(
+                f"the time limit leaves no time to search: {programs.count:,} formulas on {episodes} "
+                f"episodes of {task.horizon:,} plays take about {duration(each * programs.count)}, a "
+                f"first round of many; choose a shorter --length (about {max(0, int(time / each)):,} formulas fit), "
+                f"a shorter horizon, or a time limit of {duration(3 * each * programs.count / _SEARCHED)}"
+            )
     settings = {Halving.name: {"episodes": episodes}, "ucb1-tuned": {"pulls": pulls}}
     return name, settings.get(name, {})
 
 
-def _steps(way: Strategy, state: Checkpoint, began: float, progress: Report | None) -> str:
-    """Step by step to the end, or until the time is over."""
+def _slowness(task: Task, programs: ManyPrograms) -> float:
+    """How many times longer formulas take to play than planned, measured on some of them."""
+    threads = task.workers.slots
+    some = np.linspace(0, programs.count - 1, min(programs.count, _TRIED * threads)).astype(int)
+    some = np.unique(some)
+    for _ in range(2):  # the first time compiles, and draws problems
+        begun = task.time_limit.passed
+        programs.moments(some, 0, _TRIED_EPISODES, runs=1, seed=0)
+        seconds = task.time_limit.passed - begun
+    episodes = len(some) * _TRIED_EPISODES
+    return seconds * costs.CORES / costs.simulation_seconds(task.prior, task.horizon, episodes)
+
+
+def _steps(way: Strategy, state: Checkpoint, until: float, progress: Report | None) -> str:
+    """Step by step to the end, or as long as there is time for another step."""
     earlier, limit = way.now_seconds, way.task.time_limit
+    took = 0.0
     while way.now_share < 1.0:
+        if took and limit.passed + took > until:
+            return "time limit"
         if progress is not None:
             progress(way.now_share, way.doing)
+        begun = limit.passed
         way.now_share = way.step()
-        taken = time.monotonic() - began
-        way.now_seconds = earlier + taken
+        took = limit.passed - begun
+        way.now_seconds = earlier + limit.passed
         state.write(way.state)
-        if way.now_share < 1.0 and limit is not None and taken > limit:
-            return "time limit"
     # What comes may fail as well.
     state.write(way.state, at_once=True)
     return "finished"

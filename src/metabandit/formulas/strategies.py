@@ -267,7 +267,8 @@ class Halving(Strategy):
         return done / self.rounds
 
     def found(self) -> Ints:
-        return self.now_left
+        # A search that is stopped has many left.
+        return self.now_left[self._with_lengths(self.now_left, 4 * self.top)]
 
     @property
     def doing(self) -> str:

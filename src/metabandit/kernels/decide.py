@@ -272,15 +272,16 @@ def thompson_beta(step, t, horizon, stats, sums, memory, parameters, keys, chose
     """Thompson sampling for rewards in [0, 1]: the largest draw from Beta(a + sum, b + n - w - sum).
 
     A Beta variate is X / (X + Y) with Gamma variates X and Y; ln X - ln Y orders them alike.
+    parameters: a and b of each arm.
     """
     lanes = chosen.shape[0]
     shape = np.empty(lanes, f32)
     wins = np.empty(lanes, f32)
     losses = np.empty(lanes, f32)
     best = np.full(lanes, f32(-np.inf))
-    a = f32(parameters[0])
-    b = f32(parameters[1])
     for k in range(sums.shape[0]):
+        a = f32(parameters[2 * k])
+        b = f32(parameters[2 * k + 1])
         total = sums[k, 0, :lanes]
         n = stats[k, N, :lanes]
         w = stats[k, W, :lanes]
@@ -297,18 +298,24 @@ def thompson_beta(step, t, horizon, stats, sums, memory, parameters, keys, chose
 
 @pointer(DECIDE)
 def thompson_gaussian(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
-    """Thompson sampling for other rewards: the largest draw from N(mean, sigma^2 / (n - w))."""
+    """Thompson sampling for other rewards: the largest draw from the normal posteriors.
+
+    parameters: mean, plays and noise of what is believed (see decisions.NormalBelief).
+    """
     lanes = chosen.shape[0]
-    sigma = f32(parameters[0])
+    kind = stats.dtype.type
+    mean, plays, noise = kind(parameters[0]), kind(parameters[1]), kind(parameters[2])
     draw = np.empty(lanes, stats.dtype)
-    best = np.full(lanes, stats.dtype.type(-np.inf))
+    best = np.full(lanes, kind(-np.inf))
     for k in range(sums.shape[0]):
         n = stats[k, N, :lanes]
         w = stats[k, W, :lanes]
         r = stats[k, R, :lanes]
         for i in range(lanes):
             z = normal_quantile(unit(noise_bits(keys[i], step, ARM_STREAM + k)))
-            draw[i] = r[i] + sigma * z / np.sqrt(n[i] - w[i])
+            both = plays + (n[i] - w[i])
+            weight = plays / both if plays > 0 else plays
+            draw[i] = r[i] + weight * (mean - r[i]) + noise * z / np.sqrt(both)
         _prefer(draw, best, chosen, u32(k))
 
 

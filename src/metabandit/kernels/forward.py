@@ -42,8 +42,8 @@ table: float64[row, entry], indices of pairs by level; begins: int64[N], where t
     of an arm that can have N plays in all begin
 cuts: uint16[entry, 2], for each m and pair of arm 1: arm 1 is better while s2 is below the first
     number, and as good while it is below the second
-gammas: float64[7, .], logarithms of the Gamma function at a + i, b + i, a + b + i, 2a + i, 2b + i,
-    2a + 2b + i; then the numbers a, b themselves
+gammas: float64[10, .], logarithms of the Gamma function at i more than a, b and a + b of arm 1, then of
+    arm 2, then of both arms' sum; then the numbers a1, b1, a2, b2 themselves
 corner: float64[n1, n2], P(X1 > X2) for arms that never succeeded
 """
 
@@ -155,14 +155,17 @@ def _widen(firsts, lasts, row, first, last):
     lasts[row] = max(lasts[row], last)
 
 
+# The rows of `gammas`.
+_A1, _B1, _AB1, _A2, _B2, _AB2, _A, _B, _AB, _NUMBERS = range(10)
+
+
 @jit
 def posterior_shares(gammas, start, n1, s1, n2, first, last, room):
     """P(X1 > X2) for s2 = first, ..., last, where X are draws from the Beta posteriors."""
-    a_, b_, ab_, aa, bb, aabb = 0, 1, 2, 3, 4, 5
     m = n1 + n2
-    own = gammas[a_, s1] + gammas[b_, n1 - s1] - gammas[ab_, n1]
-    a = gammas[6, 0]
-    b = gammas[6, 1]
+    own = gammas[_A1, s1] + gammas[_B1, n1 - s1] - gammas[_AB1, n1]
+    a = gammas[_NUMBERS, 2]
+    b = gammas[_NUMBERS, 3]
     value = start
     for s2 in range(last + 1):
         if s2 >= first:
@@ -170,21 +173,20 @@ def posterior_shares(gammas, start, n1, s1, n2, first, last, room):
         if s2 == last:
             break
         f2 = n2 - s2 - 1
-        other = gammas[a_, s2] + gammas[b_, f2] - gammas[ab_, n2 - 1]
-        both = gammas[aa, s1 + s2] + gammas[bb, n1 - s1 + f2] - gammas[aabb, m - 1]
+        other = gammas[_A2, s2] + gammas[_B2, f2] - gammas[_AB2, n2 - 1]
+        both = gammas[_A, s1 + s2] + gammas[_B, n1 - s1 + f2] - gammas[_AB, m - 1]
         value -= np.exp(both - own - other) * (1.0 / (a + s2) + 1.0 / (b + f2))
 
 
 @jit
 def next_start(gammas, start, n1, s1, n2):
     """P(X1 > X2) for s2 = 0, from s1 to s1 + 1."""
-    a_, b_, ab_, aa, bb, aabb = 0, 1, 2, 3, 4, 5
     f1 = n1 - s1 - 1
-    own = gammas[a_, s1] + gammas[b_, f1] - gammas[ab_, n1 - 1]
-    other = gammas[a_, 0] + gammas[b_, n2] - gammas[ab_, n2]
-    both = gammas[aa, s1] + gammas[bb, f1 + n2] - gammas[aabb, n1 + n2 - 1]
+    own = gammas[_A1, s1] + gammas[_B1, f1] - gammas[_AB1, n1 - 1]
+    other = gammas[_A2, 0] + gammas[_B2, n2] - gammas[_AB2, n2]
+    both = gammas[_A, s1] + gammas[_B, f1 + n2] - gammas[_AB, n1 + n2 - 1]
     return start + np.exp(both - own - other) * (
-        1.0 / (gammas[6, 0] + s1) + 1.0 / (gammas[6, 1] + f1)
+        1.0 / (gammas[_NUMBERS, 0] + s1) + 1.0 / (gammas[_NUMBERS, 1] + f1)
     )
 
 

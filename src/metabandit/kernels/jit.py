@@ -67,6 +67,34 @@ def _wait_for(file: IO[str]) -> None:
         time.sleep(0.02)
 
 
+class _Spent:
+    """The seconds that compiling takes, or reading compiled code from disk; the lock is held meanwhile."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.inside = 0
+        self.begun = 0.0
+
+    def __enter__(self) -> None:
+        # Kernels compile the kernels that they call.
+        if not self.inside:
+            self.begun = time.monotonic()
+        self.inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        self.inside -= 1
+        if not self.inside:
+            self.seconds += time.monotonic() - self.begun
+
+
+_SPENT = _Spent()
+
+
+def seconds_compiling() -> float:
+    """How long this process has compiled so far."""
+    return _SPENT.seconds
+
+
 class _Stamp:
     """Which sources the code of a cache was compiled from: those of a folder, and `others`.
 
@@ -162,7 +190,7 @@ def _compiled_once(kernel: Any) -> Any:
     def alone(signature: Any) -> Any:
         if signature in kernel.overloads:
             return compile_or_load(signature)
-        with global_compiler_lock, _alone(lock):
+        with global_compiler_lock, _alone(lock), _SPENT:
             return compile_or_load(signature)
 
     kernel.compile = alone
@@ -218,10 +246,11 @@ def pointer(signatures: Mapping[Any, Any], *, cache: bool = True) -> Any:
         def compiled(kind: Any = np.float32) -> Any:
             compile_or_load = numba.cfunc(signatures[kind], cache=cache, **_FLAGS)
             if not cache:
-                return compile_or_load(function)
+                with global_compiler_lock, _SPENT:
+                    return compile_or_load(function)
             lock = _lock_of(numba.jit(function, cache=True))
             # It is quick: the cache stays as it is meanwhile.
-            with global_compiler_lock, _alone(lock), _alone(_STAMP.lock):
+            with global_compiler_lock, _alone(lock), _alone(_STAMP.lock), _SPENT:
                 if not _STAMP.is_ours():
                     return numba.cfunc(signatures[kind], **_FLAGS)(function)
                 return compile_or_load(function)

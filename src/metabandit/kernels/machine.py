@@ -24,7 +24,7 @@ from numba.extending import intrinsic, overload
 
 from . import opcodes as op
 from .jit import OPERATOR, jit, lane, pointer
-from .special import beta_quantile, exp, kl_upper32, kl_upper64, ln
+from .special import beta_quantile, exp, kl_upper32, kl_upper64, ln, normal_quantile64
 
 _VARIABLES = len(op.LANE_VARIABLES)
 
@@ -84,6 +84,12 @@ def copy(a, out):
 def _beta_quantile(p, a, b, out):
     for i in range(out.shape[0]):
         out[i] = beta_quantile(np.float64(p[i]), np.float64(a[i]), np.float64(b[i]))
+
+
+@jit
+def _normal_quantile(p, out):
+    for i in range(out.shape[0]):
+        out[i] = normal_quantile64(np.float64(p[i]))
 
 
 @jit
@@ -310,6 +316,8 @@ def run_lanes(code, scalars, rows, arm, registers, out, stride, lanes, scratch):
                 _polynomial(scalars[code[j, 5] :], code[j, 6], a, b, c, o, high, middle, low)
             elif operation == op.EXTERNAL:
                 _external(_address(code, j), a, b, c, o)
+            elif operation == op.NORMAL_QUANTILE:
+                _normal_quantile(a, o)
 
 
 @jit
@@ -368,6 +376,8 @@ def run_step(code, scalars):
             value = beta_quantile(a, b, scalars[code[j, 4]])
         elif operation == op.EXTERNAL:
             value = _call(_address(code, j), a, b, scalars[code[j, 4]])
+        elif operation == op.NORMAL_QUANTILE:
+            value = normal_quantile64(a)
         else:
             value = a
         scalars[code[j, 1]] = value

@@ -179,3 +179,9 @@ def kl_upper64(mean, bound):
 def beta_quantile(p, a, b):
     """The quantile of Beta(a, b): 0.6 to 1.03 of the time of Halley's method in x itself."""
     return numerics.beta_quantile(p, a, b)
+
+
+@jit
+def normal_quantile64(p):
+    """The standard normal quantile in float64."""
+    return numerics.normal_quantile(p)

@@ -255,6 +255,11 @@ _TABLE = (
         bounds=ranges.not_negative, in_unit_interval=True,
     ),
     Operator(
+        "normal_quantile", 1, "the x-quantile of the standard normal distribution",
+        r"\Phi^{{-1}}({0})", numerics.normal_quantile,
+        refused={"sql": "SQL has no function for it"},
+    ),
+    Operator(
         "polynomial", None,
         "the sum of weights times v^i x^j y^k z^l, all powers up to a degree; the weights follow",
         r"\mathrm{{polynomial}}({0})", _polynomial,

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 
 from ..engine import costs, exact
 from ..engine.engine import Engine
-from ..engine.objectives import Power
 from ..engine.simulated import Sampling, has_posterior
 from ..engine.task import Task
 from ..errors import InputError
 from ..policies import Plan, Policy
-from ..priors import Table
+from ..priors import Prior, Table
 from ..priors.families import Array
 from ..trials import power_of
 
@@ -36,18 +35,38 @@ _MOST_EPISODES = 4_000_000
 # More problems are drawn once the noise is this share of the differences among the better half.
 _NOISE_SHARE = 0.7
 _GROWTH = 1.1
+# Problems on which speed is measured, at most; as many as this work allows, and a few at least.
+_TRIED, _TRIED_WORK, _FEWEST = 512, 5e7, 16
+# Generations that no search comes to: fresh problems.
+CHOOSING = 2**31
+_NO_GENERATION = 2**31 + 1
 # Noise is estimated from the objective on this many parts of the problems.
 _PARTS = 8
 
 
+def judged_on(task: Task) -> Prior:
+    """The problems of the objective: those of the prior, or a grid of success rates."""
+    rates, prior = task.objective.grid, task.prior
+    if rates is None:
+        return prior
+    if not prior.family.binary:
+        raise InputError(f"a grid of success rates is for arms that pay 0 or 1, not for {prior}")
+    if prior.arms > 2:
+        raise InputError(f"the worst over a grid is computed for 2 arms, not {prior.arms}")
+    return Table(list(product(rates, repeat=prior.arms)))
+
+
 def judging_method(example: Policy, task: Task) -> str:
     """How candidates like this one are judged, unless by the paper's protocol (see Judge)."""
-    prior, horizon, feedback = task.prior, task.horizon, task.feedback
-    why = exact.obstacle(prior, [example.plan(prior, horizon)], horizon, feedback)
-    if task.objective.power is not None:
+    prior, horizon, feedback = judged_on(task), task.horizon, task.feedback
+    why = exact.obstacle(prior, [example.plan(task.prior, horizon)], horizon, feedback)
+    if task.objective.exact:
         if why is not None:
-            raise InputError(f"power is computed exactly, but {why}; choose another objective")
-        return EXACTLY
+            raise InputError(
+                f"the objective {task.objective.name} is computed exactly, but {why}; choose another "
+                f"objective"
+            )
+        return EXACTLY if task.objective.grid is None else ON_PROBLEMS
     if why is not None:
         return SIMULATED
     if task.objective.mean:
@@ -69,8 +88,9 @@ class Judge:
     def __init__(
         self, task: Task, method: str, *, seed: int, training: tuple[int, int] | None = None
     ) -> None:
-        prior, objective = task.prior, task.objective
-        self.task, self.objective, self.method, self.seed = task, objective, method, seed
+        prior, objective = judged_on(task), task.objective
+        self.task, self.prior, self.objective = task, prior, objective
+        self.method, self.seed = method, seed
         all_known = method == ON_PROBLEMS and isinstance(prior, Table)
         self.fixed = training is not None or all_known
         self.problems, self.runs = training or (0, 1)
@@ -82,7 +102,7 @@ class Judge:
         self.reference: Plan | None = None
         size = 0
         if task.reference is not None:
-            self.reference = task.reference.plan(prior, task.horizon)
+            self.reference = task.reference.plan(task.prior, task.horizon)
             size = self.reference.size
         # The same for all generations, so that a worker makes its tools once.
         workers = task.workers.able_to_send(size)
@@ -98,12 +118,26 @@ class Judge:
         """Whether values change with the problems that are drawn."""
         return self.method != EXACTLY and not self.fixed
 
+    def can_judge(self, candidate: Policy) -> bool:
+        """Whether this way of judging is for the candidate, too."""
+        horizon, feedback = self.task.horizon, self.task.feedback
+        plan = candidate.plan(self.task.prior, horizon)
+        why = exact.obstacle(self.prior, [plan], horizon, feedback)
+        return self.method == SIMULATED or why is None
+
     def judge(self, candidates: Sequence[Policy | None], generation: int) -> tuple[Array, float]:
         """The values of candidates, infinite where one cannot be played, and their noise.
 
         None stands for a candidate that does not exist. The noise is the standard error of the
         difference between two candidates, 0 if values are exact.
         """
+        values, parts = self.judge_parts(candidates, generation)
+        return values, 0.0 if parts is None else _noise(values, parts)
+
+    def judge_parts(
+        self, candidates: Sequence[Policy | None], generation: int
+    ) -> tuple[Array, Array | None]:
+        """The same with the values on each part of the problems, [part, policy]; None if they are exact."""
         plans: list[Plan] = []
         places = []
         for place, candidate in enumerate(candidates):
@@ -116,31 +150,47 @@ class Judge:
                 places.append(place)
         values = np.full(len(candidates), np.inf)
         if not plans:
-            return values, 0.0
+            return values, None
         if self.method == EXACTLY:
             regret = self.engine.exact_regret(plans, simple=self.objective.simple)
             values[places] = regret.mean(axis=1)
             if self.objective.power is not None:
-                values[places] += self._penalties(plans, self.objective.power)
-            return values, 0.0
+                lacking = np.maximum(self.objective.power.least - self.power(plans), 0.0)
+                values[places] += self.objective.power.penalty * self.task.horizon * lacking
+            return values, None
         seed = self._seed(0 if self.fixed else generation)
         simulated_mean = self.method == SIMULATED and self.objective.mean
-        known, parts = (self._means if simulated_mean else self._by_problem)(plans, seed)
-        values[places] = known
-        return values, _noise(known, parts) if self.noisy else 0.0
+        values[places], known = (self._means if simulated_mean else self._by_problem)(plans, seed)
+        if not self.noisy:
+            return values, None
+        parts = np.full((len(known), len(candidates)), np.inf)
+        parts[:, places] = known
+        return values, parts
 
-    def _penalties(self, plans: Sequence[Plan], wanted: Power) -> Array:
-        """What policies lose whose power is too little."""
-        horizon, feedback = self.task.horizon, self.task.feedback
-        found = power_of(
-            plans, wanted.rates, horizon=horizon, test=wanted.test, level=wanted.level,
-            feedback=feedback, threads=self.task.workers.threads,
+    def pace(self, example: Policy) -> float:
+        """The seconds that a candidate like this one takes per problem, or in all if there are none."""
+        workers, limit = self.task.workers, self.task.time_limit
+        problems, each = self.problems, self.task.horizon * self.task.prior.arms * self.runs
+        self.problems = min(problems, max(_FEWEST, min(_TRIED, int(_TRIED_WORK / each))))
+        copies = workers.slots
+        begun = limit.passed
+        self.judge([example] * copies, _NO_GENERATION)
+        seconds = (limit.passed - begun) / copies
+        tried, self.problems = max(self.problems, 1), problems
+        return seconds / tried
+
+    def power(self, plans: Sequence[Plan]) -> Array:
+        """The power of policies at the success rates of the objective."""
+        wanted = self.objective.power
+        assert wanted is not None
+        return power_of(
+            plans, wanted.rates, horizon=self.task.horizon, test=wanted.test, level=wanted.level,
+            feedback=self.task.feedback, threads=self.task.workers.threads,
         )  # fmt: skip
-        return wanted.penalty * horizon * np.maximum(wanted.least - found, 0.0)
 
     def work(self, candidates: int) -> float:
         """Plays times arms that a generation takes, or what exact evaluation takes in that time."""
-        prior, horizon = self.task.prior, self.task.horizon
+        prior, horizon = self.prior, self.task.horizon
         if self.method == SIMULATED:
             return float(candidates * self.problems * self.runs * horizon * prior.arms)
         feedback = self.task.feedback
@@ -171,7 +221,7 @@ class Judge:
         """The values of policies on all problems and on each part of them, [part, policy]."""
         every = [*plans] if self.reference is None else [*plans, self.reference]
         if self.method == ON_PROBLEMS:
-            drawn = None if isinstance(self.task.prior, Table) else (seed, self.problems)
+            drawn = None if isinstance(self.prior, Table) else (seed, self.problems)
             regret = self.engine.exact_regret(every, simple=self.objective.simple, drawn=drawn)
         else:
             regret = self.engine.simulated_regret(
@@ -198,6 +248,14 @@ class Judge:
         most = _MOST_EPISODES // self.runs if self.method == SIMULATED else _MOST_PROBLEMS
         if noise > _NOISE_SHARE * signal:
             self.problems = min(int(self.problems * _GROWTH), max(most, self.problems))
+
+
+def difference_errors(parts: Array) -> Array:
+    """The standard errors of each policy's difference from the first; parts: [part, policy]."""
+    with np.errstate(invalid="ignore"):
+        apart = parts - parts[:, :1]
+        errors = apart.std(axis=0, ddof=1) / np.sqrt(len(parts))
+    return np.where(np.isfinite(errors), errors, 0.0)
 
 
 def _noise(values: Array, parts: Array) -> float:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..data import write_data
 from ..engine import Comparison, Evaluation, exact, simulated
 from ..engine.costs import check_simulation
@@ -16,7 +18,7 @@ from ..engine.floor import floor_of_search
 from ..engine.task import read_task, silent, versions
 from ..errors import InputError, nearest
 from ..feedback import Feedback
-from ..policies import Policy, Start
+from ..policies import Policy, Start, policy
 from ..policies.file import (
     Origin,
     PolicyFile,
@@ -27,15 +29,18 @@ from ..policies.file import (
     rewards_of,
 )
 from ..policies.power import feature, powers, weight_names
-from ..priors import Prior, Table
+from ..priors import Prior, Table, read_prior
+from ..priors.families import Array
 from ..priors.table import reported_on
+from ..progress import Told, with_progress
 from ..settings import check_keys, check_whole, read_number, read_settings
+from ..showing import Shown
 from ..trials.testing import read_test
 from .judges import SIMULATED, judging_method
-from .measure import Measurement, asked, measure
+from .measure import asked, measure
 from .optimizers.base import read_optimizer
 from .search import Generation, Search
-from .spaces import make_space
+from .spaces import Space, make_space
 from .trace import Trace, trace_path
 
 PROTOCOLS = ("default", "paper")
@@ -48,8 +53,8 @@ _POPULATION = 8
 _TRACED = ("generation", "space", "horizon", "best", "median", "noise", "problems", "seconds")
 
 
-@dataclass(frozen=True, eq=False)
-class Learned:
+@dataclass(frozen=True, eq=False, repr=False)
+class Learned(Shown):
     """What learning found.
 
     policy: the policy, ready to be evaluated
@@ -58,8 +63,11 @@ class Learned:
     comparison: the policy beside classics on problems that learning never saw
     evaluation: its own result: exact where that can be had, else that of the comparison
     objective: the value of the objective on problems that learning never saw; less is better
+    power: that of a trial with this policy, if the objective asks for some
     floor: the regret of the Bayes-optimal policy, where it is known
     stopped: why the search ended: generations, optimum reached, time limit, interrupted
+    unbeaten: the classic, or "start" for the point that learning began with, that is the result because
+        nothing better was found; None if learning found something better
     trace: one record per generation
     seconds: how long it all took, with floor and measurement
     """
@@ -70,8 +78,10 @@ class Learned:
     comparison: Comparison | None
     evaluation: Evaluation | None
     objective: float | None
+    power: float | None
     floor: float | None
     stopped: str
+    unbeaten: str | None
     trace: list[dict[str, Any]] = field(repr=False)
     seconds: float = 0.0
 
@@ -79,15 +89,56 @@ class Learned:
         """Write the policy file; one that exists is overwritten only if `force` says so."""
         self.file.write(check_target(path, force=force))
 
-    def table(self) -> str:
+    def headline(self) -> str:
+        origin = self.file.learned
+        assert origin is not None
+        found = self.evaluation
+        regret = "not measured" if found is None else f"regret {found.mean_regret:.5g}"
+        if found is not None and self.floor:
+            regret += f", {100 * (found.mean_regret / self.floor - 1):.2f} % above the floor"
+        return f"{self.policy.name}: {regret}; {origin.horizon} plays, {origin.arms} arms, {origin.prior}"
+
+    def rows(self) -> list[dict[str, str]]:
         """The policy against the classics and the floor."""
-        return "" if self.comparison is None else self.comparison.table()
+        return [] if self.comparison is None else self.comparison.rows()
+
+    def records(self) -> list[dict[str, Any]]:
+        """The same as numbers; the generations are in `trace`."""
+        return [] if self.comparison is None else self.comparison.records()
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the value of the best candidate of each generation; returns matplotlib's axes."""
+        from ..drawing import curves, plot_axes
+
+        if not self.trace:
+            raise InputError("no generation was finished, so there is nothing to draw")
+        # Shorter horizons and smaller spaces come first, and their values are other ones.
+        last = self.trace[-1]
+        own = [
+            each
+            for each in self.trace
+            if (each["space"], each["horizon"]) == (last["space"], last["horizon"])
+        ]
+        line = (
+            "best candidate",
+            [each["generation"] for each in own],
+            [each["best"] for each in own],
+        )
+        levels = {"floor": self.floor} if self.floor else {}
+        axes = plot_axes(axes)
+        curves(
+            [(*line, None)], x="generation", y="objective", axis="whole", steps=True,
+            levels=levels, title=self.policy.name, axes=axes,
+        )  # fmt: skip
+        return axes
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
         return {
             **write_data(self.file),
             "objective": self.objective,
+            "power": self.power,
+            "unbeaten": self.unbeaten,
             "seconds": round(self.seconds, 3),
             "search_seconds": round(sum(record["seconds"] for record in self.trace), 3),
             "comparison": None if self.comparison is None else self.comparison.to_dict(),
@@ -117,11 +168,13 @@ def _initial(given: str | Path | Mapping[str, float] | None) -> dict[str, float]
     return dict(content.parameters)
 
 
+@with_progress("learning", lambda bar: lambda each: bar(each.share, 1.0, str(each)))
 def learn(
     space: str,
-    prior: Prior,
+    prior: str | Prior,
     horizon: int,
     *,
+    arms: int | None = None,
     objective: str = "regret",
     reference: str | Policy | None = None,
     start: str | Start | None = None,
@@ -136,14 +189,14 @@ def learn(
     floor_effort: float | None = None,
     generations: int | None = None,
     episodes: int | None = None,
-    time_limit: float | None = None,
+    time_limit: float | str | None = None,
     threads: int | None = None,
     executor: Executor | None = None,
     measured: bool = True,
     out: str | Path | None = None,
     resume: bool = False,
     force: bool = False,
-    progress: Callable[[Generation], None] | None = None,
+    progress: Told = None,
     announce: Callable[[str], None] | None = None,
 ) -> Learned:
     """Find the numbers of a space that make the best policy for problems drawn from a prior.
@@ -154,13 +207,16 @@ def learn(
         `power-1`, `power-2`, ...; a policy of the catalogue, whose parameters are learned (`ucb1`,
         `ucb-v:c=1` for zeta only); or an expression in which names that are no variables are
         parameters: `r + a/(n + b)`.
-    prior : Prior
-        What problems are like.
+    prior : Prior or str
+        What problems are like: a prior, or its text as the command line takes it.
     horizon : int
         Plays per episode.
+    arms : int, optional
+        The number of arms, if the prior is a text that does not say it.
     objective : str
         `regret` (its mean over problems), `wins` (against `reference`), `quantile:q=0.9`, `worst`,
-        `simple`, or `power:p1=0.3,p2=0.5,least=0.8`: regret with the power of a trial (docs/trials.md).
+        `simple`; for trials (docs/trials.md) `power:p1=0.3,p2=0.5,least=0.8`, which is regret with at
+        least that power, or `worst:grid=0.1:0.9:0.1`, the largest regret over these success rates.
     reference : str or Policy, optional
         The policy that the objective `wins` compares with.
     start : str or Start, optional
@@ -194,8 +250,10 @@ def learn(
     episodes : int, optional
         How many a candidate of the first generation plays where candidates are simulated, 20,000 by
         default; fewer leave a small effort more generations.
-    time_limit : float, optional
-        Seconds after which the search ends with the best so far.
+    time_limit : float or str, optional
+        Seconds that all of it may take, or a text such as 5m: floor, search, choice and measurement, but
+        not compiling. The result is the best that is known by then, which may be a classic (see
+        `Learned.unbeaten`).
     threads : int, optional
         All cores by default.
     executor : concurrent.futures.Executor, optional
@@ -208,8 +266,10 @@ def learn(
         Continue the run whose trace is there; the result is that of a run without a break.
     force : bool
         Overwrite what is there.
-    progress, announce : callable, optional
-        Called after each generation, and with messages.
+    progress : callable or bool, optional
+        Called after each generation; a bar by default, False for none.
+    announce : callable, optional
+        Called with messages.
 
     Returns
     -------
@@ -228,6 +288,7 @@ def learn(
     True
     """
     began = time.monotonic()
+    prior = read_prior(prior, arms=arms)
     if isinstance(prior, Table):
         prior = prior.split()
     task = read_task(
@@ -250,15 +311,21 @@ def learn(
         check_whole(episodes, "the number of episodes", 2)
     # A candidate shows whether prior and horizon can be played at all.
     made.policy(made.center).check(prior, task.horizon)
-    if task.objective.power is not None:
+    if task.objective.exact:
+        if paper:
+            raise InputError(
+                f"the paper's protocol draws problems, which the objective {objective} does without; "
+                f"leave the protocol out"
+            )
         judging_method(made.policy(made.center), task)
+    if task.objective.power is not None:
         read_test(task.objective.power.test, prior.arms)
     target = read_target(out, trace_path, resume=resume, force=force)
     announce = announce or silent
     if measured:
         floor = floor_of_search(
             reported_on(prior), task.horizon, task.workers, announce,
-            feedback=task.feedback, effort=task.bound_effort,
+            feedback=task.feedback, effort=task.bound_effort, limit=task.time_limit,
         )  # fmt: skip
         task = replace(task, floor=floor)
     settings = {
@@ -299,6 +366,9 @@ def _run(
     measured: bool,
 ) -> str:
     """Search, generation by generation; says why it ended."""
+    if (why := search.plan_time()) is not None:
+        announce(why)
+        return "time limit"
     last = search.stages[-1].judge
     if last.method == SIMULATED:
         check_simulation(
@@ -317,7 +387,7 @@ def _run(
             if progress is not None:
                 progress(generation)
     except KeyboardInterrupt:
-        if not search.generation or not measured:
+        if not search.judged or not measured:
             raise
         announce("stopped: measuring the best so far (Ctrl-C again to write it without figures)")
         return "interrupted"
@@ -350,24 +420,40 @@ def _write_protocol(training: tuple[int, int] | None) -> str:
     return f"paper:problems={training[0]},runs={training[1]}"
 
 
+def _as_kept(space: Space, coordinates: Array) -> Policy:
+    """The policy as its file has it."""
+    return space.describe(coordinates).policy(space.label(coordinates))
+
+
 def _finish(
     search: Search, stopped: str, announce: Callable[[str], None], *, measured: bool
 ) -> Learned:
     """Pick the result and measure it on fresh problems."""
-    task = search.task
-    space, coordinates = search.result()
-    found: Measurement | None = None
+    task, space = search.task, search.stages[-1].space
+    coordinates, found = search.result(), None
     try:
-        space, coordinates = search.pick()
+        coordinates = search.pick()
         # The policy as its file has it, so that what is measured is what is kept.
-        chosen = space.describe(coordinates).policy(space.label(coordinates))
-        beside = [] if space.entry is None else [space.entry.name]
+        chosen = _as_kept(space, coordinates)
+        # What learning began with is a candidate to the end, as the classics are.
+        beside = [_as_kept(space, space.center)]
+        if space.entry is not None:
+            beside.append(policy(space.entry.name))
         if measured:
             found = measure(task, chosen, announce, beside=beside)
     except KeyboardInterrupt:
+        if not search.judged:
+            raise
         stopped = "interrupted"
-    content = space.describe(coordinates)
-    values = space.parameters(coordinates)
+    content, values = space.describe(coordinates), space.parameters(coordinates)
+    best = content.policy(space.label(coordinates))
+    unbeaten = "start" if np.array_equal(coordinates, space.normalise(space.center)) else None
+    if found is not None and found.unbeaten:
+        best, content = found.policy, found.policy.content()
+        if best is beside[0]:
+            unbeaten, values = "start", space.parameters(space.center)
+        else:
+            unbeaten, values = best.name, dict(getattr(content, "parameters", {}))
     # A person who stops a run twice does not want to wait for the floor.
     known = task.floor
     least = None if known is None else known.now() if found is None else known.wait()
@@ -383,13 +469,15 @@ def _finish(
         floor=floor,
     )
     return Learned(
-        policy=content.policy(space.label(coordinates)),
-        parameters={name: values[name] for name in space.free},
+        policy=best,
+        parameters={name: values[name] for name in values if name in space.free or unbeaten},
         file=PolicyFile(policy=content, learned=origin),
         comparison=None if found is None else found.comparison,
         evaluation=None if found is None else found.evaluation,
         objective=None if found is None else found.objective,
+        power=None if found is None else found.power,
         floor=floor,
         stopped=stopped,
+        unbeaten=unbeaten,
         trace=search.trace.records,
     )

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from ..engine import Comparison, Evaluation, costs, default_checkpoints, evaluate, exact
 from ..engine.simulated import feedback_obstacle
 from ..engine.task import Task, stream
@@ -15,9 +17,10 @@ from ..errors import InputError
 from ..policies import Policy, policy
 from ..policies.file import Measured
 from ..priors import Table
+from ..priors.families import Array
 from ..priors.table import reported_on
 from ..workers import Job, Pending
-from .judges import Judge, judging_method
+from .judges import EXACTLY, Judge, difference_errors, judging_method
 
 _CLASSICS = ("ucb1", "ucb1-tuned", "kl-ucb", "thompson")
 # The exact regret of the result is computed where it takes about this many seconds.
@@ -28,20 +31,32 @@ _QUICK = 1.0
 _REPORT_WORK = 1e9
 _MOST_EPISODES = 1_000_000
 _REPORT_PROBLEMS = 10_000
+_OBJECTIVE_WORK = 1e10
+# Of these many there are always as many as this work allows; of the fewest, whatever it takes.
+_ENOUGH_EPISODES, _ENOUGH_WORK = 20_000, 5e9
+_LEAST_EPISODES = 2000
+# A policy is better than what was chosen if its value is less by this many standard errors.
+_CLEARLY = 3.0
 
 
 @dataclass(frozen=True)
 class Measurement:
     """What a policy is worth on problems that learning never saw.
 
-    comparison: the policy beside classics
+    policy: the policy: what was chosen, or one beside it that turned out to be clearly better
+    comparison: the policy, which comes first, beside classics
     evaluation: its own result: exact where that can be had, else that of the comparison
     objective: the value of the objective; less is better
+    power: that of a trial with this policy, if the objective asks for some
+    unbeaten: whether the policy is one that was beside
     """
 
+    policy: Policy
     comparison: Comparison
     evaluation: Evaluation
     objective: float
+    unbeaten: bool = False
+    power: float | None = None
 
     def measured(self) -> Measured:
         """The regret as a policy file has it."""
@@ -68,34 +83,55 @@ def asked(task: Task) -> dict[str, Any]:
     }
 
 
-def _rivals(task: Task, more: Sequence[str]) -> list[Policy]:
+def _rivals(task: Task, more: Sequence[Policy]) -> list[Policy]:
     """The policies to compare with: classics that can play the prior, others, and the reference."""
-    names = list(dict.fromkeys([*_CLASSICS, *more]))
-    made = [policy(name) for name in names]
-    if task.reference is not None and task.reference.name not in names:
-        made.append(task.reference)
-    rivals = []
+    made = [policy(name) for name in _CLASSICS]
+    made += more if task.reference is None else [*more, task.reference]
+    rivals: dict[str, Policy] = {}
     for item in made:
         with suppress(InputError):
             item.check(task.prior, task.horizon)
             if feedback_obstacle(item.plan(task.prior, task.horizon), task.feedback) is None:
-                rivals.append(item)
-    return rivals
+                rivals.setdefault(item.name, item)
+    return list(rivals.values())
 
 
 def measure(
-    task: Task, chosen: Policy, announce: Callable[[str], None], *, beside: Sequence[str] = ()
+    task: Task, chosen: Policy, announce: Callable[[str], None], *, beside: Sequence[Policy] = ()
 ) -> Measurement:
-    """Evaluate what learning chose, beside classics; exactly where that is possible."""
+    """Evaluate what was chosen beside classics and others; exactly where that is possible.
+
+    The result is the best that is known: if one of the others is clearly better, it takes the place of
+    what was chosen.
+    """
     rest = reported_on(task.prior)
     if isinstance(task.prior, Table) and isinstance(rest, Table) and rest is not task.prior:
         announce(
             f"learned on {len(task.prior.means)} problems of the table, measured on the other {len(rest.means)}"
         )
         task = replace(task, prior=rest)
-    comparison, evaluation = _evaluate(task, [chosen, *_rivals(task, beside)], announce)
+    everyone = [chosen, *(item for item in _rivals(task, beside) if item.name != chosen.name)]
+    comparison, evaluation = _evaluate(task, everyone, announce)
+    values, errors = _standing(task, everyone, comparison, evaluation)
+    best = 0
+    for place in range(1, len(everyone)):
+        if values[place] < min(values[0] - _CLEARLY * errors[place], values[best]):
+            best = place
+    if best:
+        announce(f"{everyone[best].name} is better than the best that was found, and is the result")
+        order = [best, *(place for place in range(len(everyone)) if place != best)]
+        comparison = comparison.reordered(order)
+        evaluation = comparison[0]
     comparison = replace(comparison, floor=None if task.floor is None else task.floor.wait())
-    return Measurement(comparison, evaluation, _objective_value(task, chosen, evaluation))
+    found = everyone[best]
+    return Measurement(
+        found,
+        comparison,
+        evaluation,
+        float(values[best]),
+        unbeaten=best > 0,
+        power=_power(task, found),
+    )
 
 
 def _exact_seconds(task: Task, policies: Sequence[Policy]) -> float:
@@ -122,16 +158,24 @@ def _evaluate(
     if _exact_seconds(task, everyone) <= _QUICK:
         comparison = evaluate(everyone, prior, horizon, method="exact", **options)
         return comparison, comparison[0]
-    episodes = int(min(_MOST_EPISODES, max(20_000, _REPORT_WORK / (horizon * prior.arms))))
+    work, limit = horizon * prior.arms, task.time_limit
+    enough = max(_LEAST_EPISODES, min(_ENOUGH_EPISODES, _ENOUGH_WORK / work))
+    episodes = int(min(_MOST_EPISODES, max(enough, _REPORT_WORK / work)))
     first = everyone[:1]
     seconds = _exact_seconds(task, first)
+    patience = min(_PATIENCE, limit.left / 4.0)
     pending: Pending | None = None
-    if seconds <= _PATIENCE and workers.executor is not None:
+    if seconds <= patience and workers.executor is not None:
         # A worker begins with what takes longest.
         tool = partial(exact.Exact, prior, horizon, feedback=task.feedback)
         arguments = (first[0].plan(prior, horizon), default_checkpoints(horizon))
         pending = workers.submit(tool, "alone", Job(arguments, seconds))
     announce(f"measuring the result beside classics on {episodes:,} fresh problems ...")
+    if limit.given:
+        # At least some are played, however little time is left.
+        left = limit.left - (seconds if seconds <= patience else 0.0)
+        # Objectives other than a mean are measured after it.
+        options["time_limit"] = max(left if task.objective.mean else left / 2.0, 1e-3)
     try:
         comparison = evaluate(
             everyone, prior, horizon, method="monte-carlo", episodes=episodes, **options
@@ -140,7 +184,8 @@ def _evaluate(
         if pending is not None:
             pending.cancel()
         raise
-    if seconds <= _PATIENCE:
+    options.pop("time_limit", None)
+    if seconds <= patience:
         announce("computing its exact regret ...")
         with suppress(InputError):  # more memory than there is
             if pending is not None:
@@ -150,13 +195,45 @@ def _evaluate(
     return comparison, comparison[0]
 
 
-def _objective_value(task: Task, chosen: Policy, evaluation: Evaluation) -> float:
-    if task.objective.mean and task.objective.power is None:
-        simple = task.objective.simple
-        return evaluation.simple_regret if simple else evaluation.mean_regret
+def _standing(
+    task: Task, everyone: Sequence[Policy], comparison: Comparison, evaluation: Evaluation
+) -> tuple[Array, Array]:
+    """The values of policies, and the standard errors of their differences from the first."""
+    objective = task.objective
+    if objective.mean and objective.power is None:
+        if objective.simple:
+            values = np.array([item.simple_regret for item in comparison])
+            errors = np.array([item.simple_error for item in comparison])
+            return values, np.hypot(errors, errors[0])
+        differences = [comparison.difference(place, 0) for place in range(len(everyone))]
+        # The first may be known exactly: the others by how far they are from it.
+        values = np.array([evaluation.mean_regret + item.mean for item in differences])
+        return values, np.array([item.standard_error for item in differences])
     # On as many problems as a judge begins with by itself, whatever learning was told.
     task = replace(task, episodes=None)
-    judge = Judge(task, judging_method(chosen, task), seed=stream(task.seed, 4))
-    if not judge.fixed:
-        judge.problems = _REPORT_PROBLEMS
-    return float(judge.judge([chosen], 0)[0][0])
+    judge = Judge(task, judging_method(everyone[0], task), seed=stream(task.seed, 4))
+    values, errors = np.full(len(everyone), np.inf), np.zeros(len(everyone))
+    places = [place for place, item in enumerate(everyone) if judge.can_judge(item)]
+    if task.time_limit.given and judge.noisy:
+        fit = task.time_limit.left / (2 * len(places) * judge.pace(everyone[0]))
+        judge.problems = max(2, min(judge.problems, int(fit)))
+    # All on a few problems, then the better ones on many.
+    for more in (False, True):
+        if more and judge.noisy and not task.time_limit.given:
+            work = task.horizon * task.prior.arms * judge.runs
+            judge.problems = max(judge.problems, min(_REPORT_PROBLEMS, int(_OBJECTIVE_WORK / work)))
+        values[:] = np.inf
+        values[places], parts = judge.judge_parts([everyone[place] for place in places], int(more))
+        if parts is None:
+            break
+        errors[places] = difference_errors(parts)
+        places = [0, *np.flatnonzero(values[1:] - values[0] < _CLEARLY * errors[1:]) + 1]
+    return values, errors
+
+
+def _power(task: Task, chosen: Policy) -> float | None:
+    """The power of a trial, if the objective asks for some."""
+    if task.objective.power is None:
+        return None
+    judge = Judge(task, EXACTLY, seed=0)
+    return float(judge.power([chosen.plan(task.prior, task.horizon)])[0])

@@ -18,10 +18,11 @@ from ..engine import costs, evaluate
 from ..engine.task import Task, stream
 from ..engine.threads import one_blas_thread
 from ..errors import InputError
+from ..memory import duration
 from ..policies import Policy
 from ..priors.families import Array
-from .judges import EXACTLY, SIMULATED, Judge, judging_method
-from .optimizers.base import make_optimizer
+from .judges import CHOOSING, EXACTLY, SIMULATED, Judge, judging_method
+from .optimizers.base import Optimizer, make_optimizer
 from .spaces import Space
 from .trace import Trace, digest, read_values, write_values
 
@@ -35,6 +36,13 @@ _PREPARATION = 0.25
 _LONG = 400
 _REACHED = 1e-7
 _FINALISTS = 6
+# Of a time limit, the share after which the search ends, and that after which its result is chosen.
+_SEARCHED, _CHOSEN = 0.65, 0.75
+# With a time limit problems are drawn so that a stage has time for this many generations; the fewest
+# with which one is worth its time; and by how much longer than the last one the next may take.
+_GENERATIONS = 15
+_FEWEST = 500
+_LONGER = 1.15
 
 
 @dataclass(frozen=True)
@@ -49,18 +57,31 @@ class Generation:
     problems: int
     share: float
     above_floor: float | None
+    prepares: bool
     record: dict[str, Any]
+
+    def __str__(self) -> str:
+        text = f"generation {self.number}: {self.best:.5g}"
+        if self.noise:
+            text += f" on {self.problems:,} problems"
+        if self.above_floor is not None:
+            text += f", {100 * self.above_floor:.2f} % above the floor"
+        return f"first for {self.horizon} plays, {text}" if self.prepares else text
 
 
 @dataclass
 class Stage:
-    """One space at one horizon; all but the last only prepare the next."""
+    """One space at one horizon; all but the last only prepare the next.
+
+    until: seconds after which it ends, if there is a time limit
+    """
 
     space: Space
     judge: Judge
     last: bool
     center: Array
     deviation: float = 1.0
+    until: float = math.inf
     best: tuple[float, Array] | None = None
     centers: list[Array] = field(default_factory=list)
     leaders: list[Array] = field(default_factory=list)
@@ -88,6 +109,8 @@ class Stage:
 
     def result(self) -> Array:
         """The coordinates to go on with: the best if values have no noise, else the middle."""
+        if not self.centers:
+            return self.center
         if self.judge.noisy:
             return self.centers[-1]
         assert self.best is not None
@@ -138,6 +161,42 @@ class Search:
             judge = Judge(task, method, seed=seed, training=self.training)
             yield Stage(which, judge, number == len(steps) - 1, which.center)
 
+    def plan_time(self) -> str | None:
+        """Give each stage its share of the time limit; says why if there is no time for a generation.
+
+        Of a stage that simulates, fewer problems are drawn rather than too few generations.
+        """
+        limit = self.task.time_limit
+        if not limit.given:
+            return None
+        last = self.stages[-1]
+        optimizer = self._optimizer(last, 0)
+        with one_blas_thread:
+            population = len(optimizer.ask())
+        pace = population * last.judge.pace(last.space.policy(last.space.center))
+        shares = [stage.share for stage in self.stages]
+        begin, end = limit.passed, _SEARCHED * limit.seconds
+        for number, stage in enumerate(self.stages):
+            stage.until = begin + (end - begin) * sum(shares[: number + 1]) / sum(shares)
+        time_left = (end - begin) * last.share / sum(shares)
+        judge = last.judge
+        if judge.method == SIMULATED and self.training is None and self.task.episodes is None:
+            fit = max(int(time_left / (_GENERATIONS * pace)), _FEWEST // judge.runs, 2)
+            for stage in self.stages:
+                stage.judge.problems = min(stage.judge.problems, fit)
+        needed = pace * max(judge.problems, 1)
+        if needed <= time_left:
+            return None
+        whole = (limit.seconds - end + begin) * 1.1 + needed * sum(shares)
+        shorter = int(self.task.horizon * max(time_left, 0.0) / needed)
+        remedy = f"a time limit of {duration(max(whole, 1.0))}"
+        if shorter >= 2 * self.task.prior.arms:
+            remedy += f", or a horizon of {shorter:,} plays,"
+        return (
+            f"the time limit leaves no time to learn: a generation of {population} candidates takes about "
+            f"{duration(needed)} at {self.task.horizon:,} plays; {remedy} would do"
+        )
+
     def run(self) -> Iterator[Generation]:
         """All stages, one generation after the other."""
         for number, stage in enumerate(self.stages):
@@ -147,25 +206,32 @@ class Search:
                 stage.center = stage.space.normalise(grown)
                 stage.deviation = 0.1 if stage.space.degree else 0.3
             yield from self._run_stage(stage, number)
-            if self.stopped == "time limit":
-                return
 
-    def _run_stage(self, stage: Stage, number: int) -> Iterator[Generation]:
-        judge = stage.judge
-        optimizer = make_optimizer(
+    def _optimizer(self, stage: Stage, number: int) -> Optimizer:
+        return make_optimizer(
             self.optimizer,
             stage.center,
             stage.deviation,
             seed=stream(self.task.seed, 2, number),
-            noisy=judge.noisy,
+            noisy=stage.judge.noisy,
         )
+
+    def _run_stage(self, stage: Stage, number: int) -> Iterator[Generation]:
+        judge, limit = stage.judge, self.task.time_limit
+        optimizer = self._optimizer(stage, number)
+        taken = 0.0
+        self.stopped = ""
         done = judged = 0
         work = 0.0
-        while not self.stopped or not done:
-            begun = time.monotonic()
+        while not self.stopped:
+            begun, passed = time.monotonic(), limit.passed
             with one_blas_thread:
                 candidates = optimizer.ask()
             record = self.trace.recall(self.generation, candidates)
+            # What is on record takes no time.
+            if record is None and passed + _LONGER * taken > stage.until:
+                self.stopped = "time limit"
+                return
             if record is None:
                 values, noise = judge.judge([stage.candidate(item) for item in candidates], done)
             else:
@@ -179,6 +245,7 @@ class Search:
                 record = self._record(stage, number, candidates, values, noise)
                 record["seconds"] = round(time.monotonic() - begun, 6)
                 self.trace.add(record)
+                taken = limit.passed - passed
             judge.adapt(values, noise)
             done += 1
             judged += len(candidates)
@@ -205,11 +272,6 @@ class Search:
         """Why the stage ends, or nothing if it does not."""
         if self._floor_reached(stage):
             return "optimum reached"
-        limit = self.task.time_limit
-        # What is on record was done before; a limit is for what comes.
-        if limit is not None and self.trace.seconds >= limit:
-            if self.generation >= self.trace.replayed:
-                return "time limit"
         return "generations" if share >= 1.0 else ""
 
     def _refuse(self, stage: Stage, candidates: Array) -> None:
@@ -271,31 +333,36 @@ class Search:
             best=best,
             share=done / sum(shares),
             above_floor=above,
+            prepares=not stage.last and stage.judge.task.horizon != self.task.horizon,
             record=record,
             **{key: record[key] for key in ("noise", "space", "horizon", "problems")},
         )
 
     @property
-    def _reached(self) -> Stage:
-        """The last stage that has a generation."""
-        return [stage for stage in self.stages if stage.centers][-1]
+    def judged(self) -> bool:
+        """Whether there is a generation of the last stage, which alone is what was asked for."""
+        return bool(self.stages[-1].centers)
 
-    def result(self) -> tuple[Space, Array]:
+    def result(self) -> Array:
         """The result so far, without another look: the best if values have no noise, else the middle."""
-        stage = self._reached
-        return stage.space, stage.space.normalise(stage.result())
+        stage = self.stages[-1]
+        return stage.space.normalise(stage.result())
 
-    def pick(self) -> tuple[Space, Array]:
-        """The result; with noise it is the best of a few on fresh problems."""
-        stage = self._reached
-        judge = stage.judge
-        if not judge.noisy:
-            return self.result()
-        recent = stage.centers[-max(1, len(stage.centers) // 3) :]
-        finalists = [stage.centers[-1], np.mean(recent, axis=0), *stage.leaders[-_FINALISTS:]]
-        # What learning began with is a candidate to the end.
-        finalists.append(stage.space.center)
-        judge.problems *= 2
+    def pick(self) -> Array:
+        """The result: the best of a few for what was asked, the point that learning began with among them."""
+        stage = self.stages[-1]
+        judge, space = stage.judge, stage.space
+        finalists = [stage.result()]
+        if judge.noisy and self.judged:
+            recent = stage.centers[-max(1, len(stage.centers) // 3) :]
+            finalists += [np.mean(recent, axis=0), *stage.leaders[-_FINALISTS:]]
+            judge.problems *= 2
+        finalists.append(space.center)
+        limit = self.task.time_limit
+        if limit.given and judge.noisy:
+            pace = judge.pace(space.policy(space.center)) * len(finalists)
+            fit = int((_CHOSEN * limit.seconds - limit.passed) / pace)
+            judge.problems = max(2, min(judge.problems, fit))
         # Numbers that no generation had: fresh problems.
-        values, _ = judge.judge([stage.candidate(item) for item in finalists], 2**31)
-        return stage.space, stage.space.normalise(finalists[int(np.argmin(values))])
+        values, _ = judge.judge([stage.candidate(item) for item in finalists], CHOOSING)
+        return space.normalise(finalists[int(np.argmin(values))])

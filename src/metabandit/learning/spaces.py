@@ -162,7 +162,9 @@ class Space:
             return f"learned {self.name}"
         if self.entry is not None:
             given = ",".join(
-                f"{item.name}={write_number(values[item.name])}" for item in self.entry.parameters
+                f"{item.name}={write_number(values[item.name])}"
+                for item in self.entry.parameters
+                if item.name in values
             )
             return f"{self.entry.name}:{given}"
         assert self.tree is not None
@@ -224,7 +226,11 @@ def _catalogued(description: str) -> Space:
     for parameter in entry.parameters:
         if parameter.name in fixed:
             parameter.check(fixed[parameter.name], name)
-    free = [item for item in entry.parameters if item.name not in fixed]
+    free = [
+        (item, item.default)
+        for item in entry.parameters
+        if item.name not in fixed and item.default is not None
+    ]
     if not free:
         what = "no parameters" if not entry.parameters else "no parameter left free"
         raise InputError(
@@ -232,10 +238,10 @@ def _catalogued(description: str) -> Space:
         )
     return Space(
         description,
-        tuple(item.name for item in free),
-        tuple(item.default for item in free),
+        tuple(item.name for item, _ in free),
+        tuple(default for _, default in free),
         fixed,
-        logarithmic=frozenset(item.name for item in free if item.logarithmic),
+        logarithmic=frozenset(item.name for item, _ in free if item.logarithmic),
         entry=entry,
     )
 

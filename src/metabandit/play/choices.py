@@ -86,7 +86,7 @@ def unknown(choice: object) -> InputError:
 
 
 @dataclass(slots=True)
-class Entry:
+class ChoiceRecord:
     """A choice and what became of it: closed if it has had its reward, or has expired."""
 
     arm: ArmName
@@ -100,14 +100,14 @@ class Ledger:
     """The choices of a player, by id, in the order of their times."""
 
     def __init__(self, rows: Iterable[tuple[Any, ...]] = ()) -> None:
-        self.entries = {name: Entry(*more) for name, *more in rows}
+        self.entries = {name: ChoiceRecord(*more) for name, *more in rows}
         self.open = deque(name for name, entry in self.entries.items() if not entry.closed)
 
     def add(self, choice: Choice) -> None:
-        self.entries[choice.id] = Entry(choice.arm, choice.probability, choice.time)
+        self.entries[choice.id] = ChoiceRecord(choice.arm, choice.probability, choice.time)
         self.open.append(choice.id)
 
-    def find(self, choice: object) -> Entry:
+    def find(self, choice: object) -> ChoiceRecord:
         entry = self.entries.get(choice) if isinstance(choice, str) else None
         if entry is None:
             raise unknown(choice)
@@ -128,7 +128,7 @@ class Ledger:
                 del self.entries[name]
         return found
 
-    def _old(self, time: float) -> Iterable[tuple[str, Entry]]:
+    def _old(self, time: float) -> Iterable[tuple[str, ChoiceRecord]]:
         for name, entry in self.entries.items():
             if entry.time > time:
                 return

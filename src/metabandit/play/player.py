@@ -6,8 +6,8 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, overload
 
@@ -19,9 +19,10 @@ from ..numerics import CHOICES, below, key_of, unit
 from ..policies.file import PLAYER_FORMAT as FORMAT
 from ..rewards import Rewards
 from ..settings import check_whole
-from ..tables import text_table
+from ..showing import Shown
 from .arm import Arm, ArmName
 from .choices import TRACKING, Choice, Ledger, Tracking, new_id
+from .counts import Counts, is_frame, read_columns, read_counts
 from .rules import Moment, Rule
 
 VERSION = 1
@@ -95,6 +96,7 @@ class Terms:
     begin: the pseudo-observations of an arm that is added; None if arms begin differently
     began: the arms that it began with
     tracking: what happens to rewards that come twice, or never
+    warm: the counts of a history that the arms began with, weighted; None if there was none
     min_share: the probability that every arm keeps; pending: whether selections that wait for their
         reward count as plays of their arm (feedback.py)
     """
@@ -110,9 +112,10 @@ class Terms:
     min_share: float = 0.0
     pending: str = COUNT
     tracking: Tracking = TRACKING
+    warm: tuple[tuple[float, float, float], ...] | None = None
 
 
-class Player:
+class Player(Shown):
     """A policy in live use. `Policy.player` makes one, `load_player` brings one back.
 
     `select()` names the arm to play, `update(arm, reward)` tells what came of it. Rewards may come
@@ -354,14 +357,27 @@ class Player:
                 return
             if reward is not None:
                 raise InputError("give one reward, or plays= and total=; not both")
-            counts = self.rewards.read_counts(plays, total, squares)
-            self._log([COUNTS, found.name, *counts])
-            self._made += max(0, counts[0] - found.open)
-            self._rewarded += counts[0]
-            found.add_counts(*counts)
+            self._count_many([(found, self.rewards.read_counts(plays, total, squares))])
 
-    def update_many(self, rewards: Iterable[tuple[ArmName, float]]) -> None:
-        """Count many rewards, pairs (arm, reward): all of them, or none if one is refused."""
+    def update_many(self, rewards: Any) -> None:
+        """Count many rewards: all of them, or none if one is refused.
+
+        Parameters
+        ----------
+        rewards : iterable of (arm, reward), mapping or data frame
+            Pairs of an arm and a reward; or counts: a mapping from arms to (plays, total) or (plays, total,
+            squares). A data frame has the columns arm and reward, or arm, plays, total and squares. The sum
+            of squares may be left out for rewards of 0 and 1.
+        """
+        if is_frame(rewards):
+            columns = read_columns(rewards)
+            if "arm" in columns and "reward" in columns:
+                rewards = zip(columns["arm"], columns["reward"], strict=True)
+        if isinstance(rewards, Mapping) or is_frame(rewards):
+            counts = read_counts(rewards, self.rewards)
+            with self._lock:
+                self._count_many([(self._find(arm), item) for arm, item in counts])
+            return
         if not isinstance(rewards, Iterable):
             raise InputError(f"rewards are pairs (arm, reward), not {rewards!r}")
         given = list(rewards)  # whoever makes them may want to select meanwhile
@@ -378,6 +394,14 @@ class Player:
                 self._journal.append([UPDATE, *items])
             for arm, value in pairs:
                 self._count(arm, value)
+
+    def _count_many(self, counts: Sequence[tuple[Arm, Counts]]) -> None:
+        """Count rewards of arms by their number, sum and sum of squares."""
+        self._log([COUNTS, *(item for arm, values in counts for item in (arm.name, *values))])
+        for arm, values in counts:
+            self._made += max(0, values[0] - arm.open)
+            self._rewarded += values[0]
+            arm.add_counts(*values)
 
     def cancel(self, arm: ArmName) -> None:
         """A selection of this arm will get no reward."""
@@ -458,7 +482,7 @@ class Player:
             self._fresh()
             known = self._active
             if self._wanted() is not None:
-                known = [arm for arm in known if arm.rewarded]
+                known = [arm for arm in known if arm.plays]
             # One arm alone is compared with none, and an index may have no value there.
             values = self._rule.indices(self._moment(known)) if len(known) > 1 else None
             index = dict(zip((arm.name for arm in known), values or (), strict=False))
@@ -477,22 +501,41 @@ class Player:
                 for arm in [*self._active, *retired]
             )
 
-    def __str__(self) -> str:
-        rows = [
-            [
-                f"{view.arm} (retired)" if view.retired else str(view.arm),
-                "" if view.index is None else f"{view.index:.6g}",
-                f"{view.mean:.6g}",
-                f"{view.plays:g}",
-                str(view.open),
+    def log(self) -> list[tuple[ArmName, float, float]]:
+        """The choices that have had a reward, in order: arm, reward, probability; `replay` takes it.
+
+        Those that still wait, or expired without a reward, are left out, and so are those that were forgotten
+        (see `expire`). That is right if whether a reward comes does not depend on what it is.
+        """
+        with self._lock:
+            return [
+                (entry.arm, entry.reward, entry.probability)
+                for entry in self._choices.entries.values()
+                if entry.reward is not None
             ]
+
+    def headline(self) -> str:
+        return f"{self.name}: {len(self._active)} arms, {self.plays} rewards"
+
+    def rows(self) -> list[dict[str, str]]:
+        """The arms, as texts."""
+        return [
+            {
+                "arm": f"{view.arm} (retired)" if view.retired else str(view.arm),
+                "index": "" if view.index is None else f"{view.index:.6g}",
+                "mean": f"{view.mean:.6g}",
+                "plays": f"{view.plays:g}",
+                "open": str(view.open),
+            }
             for view in self.indices()
         ]
-        table = text_table(["arm", "index", "mean", "plays", "open"], rows, align="lr")
-        return f"{self.name}: {self.plays} rewards, {self.selections} selections\n{table}"
 
-    def __repr__(self) -> str:
-        return f"<Player {self.name}: {len(self._active)} arms, {self.plays} rewards>"
+    def records(self) -> list[dict[str, Any]]:
+        """The arms, as `indices` has them."""
+        return [asdict(view) for view in self.indices()]
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.plays} rewards, {self.selections} selections\n{self.table()}"
 
     # Keeping it ------------------------------------------------------------------------------
 
@@ -523,6 +566,7 @@ class Player:
                 "expire": self.terms.tracking.expire,
                 "expired": self.terms.tracking.expired,
                 "choices": self._choices.rows(),
+                "warm": None if self.terms.warm is None else [list(row) for row in self.terms.warm],
             }
 
     def save(self, path: str | Path) -> Path:
@@ -591,21 +635,25 @@ class Player:
         return Moment(arms, self._made, left, self._key, self.selections)
 
     def _wanted(self) -> Arm | None:
-        """The arm to play because some arm has had no reward; None if the rule is to decide."""
+        """The arm to play because nothing is known of some arm; None if the rule is to decide."""
         if self._all_rewarded or not self.terms.each_once:
             return None
         active = self._active
-        without = [arm for arm in active if not arm.rewarded]
+        # Pseudo-observations are no rewards; those of a history are.
+        warm = self.terms.warm or ()
+        had = {name for name, (plays, *_) in zip(self.terms.began, warm, strict=False) if plays}
+        without = [arm for arm in active if not arm.rewarded and arm.name not in had]
         if not without:
             self._all_rewarded = True
             return None
         if self._rewarded < PATIENCE * len(active) or not self._counts:
-            return min(active, key=lambda arm: 2 * arm.open + (arm.rewarded > 0))
+            return min(active, key=lambda arm: 2 * arm.open + (arm not in without))
         for arm in without:
             if not arm.open:
                 return arm
-            total = sum(item.total for item in active)
-            arm.mean = total / max(1, sum(item.rewarded for item in active))
+            if not arm.plays:
+                total = sum(item.total for item in active)
+                arm.mean = total / max(1.0, sum(item.plays for item in active))
         return None
 
     def _choose(self) -> Arm:
@@ -679,8 +727,10 @@ class Player:
         elif word == EXPIRE:
             self._note_expired(values[0], values[1:])
         elif word == COUNTS:
-            arm, plays, total, squares = values
-            self.update(arm, plays=plays, total=total, squares=squares)
+            rows = zip(*(values[place::4] for place in range(4)), strict=True)
+            self._count_many(
+                [(self._find(arm), self.rewards.read_counts(*counts)) for arm, *counts in rows]
+            )
         else:
             {CANCEL: self.cancel, ADD: self.add, RETIRE: self.retire}[word](values[0])
 

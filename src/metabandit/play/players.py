@@ -23,12 +23,17 @@ from ..rewards import Rewards
 from ..settings import check_horizon, check_whole, read_number
 from .arm import Arm, ArmName
 from .choices import Tracking
+from .counts import read_counts
 from .player import VERSION, Player, Terms, read_arms
 from .rules import Rule, make_rule
 
 if TYPE_CHECKING:
     from ..priors import Prior
+    from .shared import SharedPlayer
+    from .store import Experiment
 
+# How old counts may be that selections rest on, in seconds.
+REFRESH = 0.05
 # A journal with more operations than this is made short when it is opened.
 _LONG = 10_000
 
@@ -56,6 +61,7 @@ class _State:
     expire: float | None = None
     expired: float | None = None
     choices: tuple[tuple[str, str | int, float, float, float | None, bool], ...] = ()
+    warm: tuple[tuple[float, float, float], ...] | None = None
 
     def __post_init__(self) -> None:
         if all(arm.retired for arm in self.arms):
@@ -89,10 +95,9 @@ def check_player_seed(seed: object) -> int:
 def _read_prior(prior: str | Prior | None, arms: int) -> Prior | None:
     if prior is None:
         return None
-    from ..priors import check_prior
-    from ..priors import prior as read
+    from ..priors import read_prior
 
-    known = read(prior, arms=arms) if isinstance(prior, str) else check_prior(prior)
+    known = read_prior(prior, arms=arms if isinstance(prior, str) else None)
     if known.arms != arms:
         raise InputError(f"the prior {known} is for {known.arms} arms, but there are {arms}")
     return known
@@ -126,6 +131,8 @@ def make_player(
     on_duplicate: str,
     expire: float | None,
     expired: float | None,
+    warm_start: object,
+    warm_weight: float,
 ) -> Player:
     """See `Policy.player`."""
     names = read_arms(arms)
@@ -140,6 +147,13 @@ def make_player(
     setting = Setting(len(names), allowed, horizon, known)
     policy.check_setting(setting)
     policy, counts = _begin(policy, setting)
+    rule = _rule(policy, setting, names)
+    warm = None if warm_start is None else _warm(warm_start, warm_weight, allowed, names)
+    if warm is not None and not rule.fractions:
+        raise InputError(
+            f"{policy.name} looks its choices up by whole counts of its own plays, so it takes no warm "
+            f"start; give it the history as a prior (metabandit fit), or choose an index or thompson"
+        )
     terms = Terms(
         name=policy.name,
         policy=_describe(policy, known),
@@ -152,9 +166,14 @@ def make_player(
         min_share=feedback.min_share,
         pending=feedback.pending,
         tracking=_read_tracking(allowed, on_duplicate, expire, expired),
+        warm=warm,
     )
-    arms_known = [Arm.begin(*item) for item in zip(names, counts, strict=True)]
-    player = Player(_rule(policy, setting, names), arms_known, terms)
+    if warm is not None:
+        counts = [
+            (n + more[0], total + more[1], squares + more[2])
+            for (n, total, squares), more in zip(counts, warm, strict=True)
+        ]
+    player = Player(rule, [Arm.begin(*item) for item in zip(names, counts, strict=True)], terms)
     if store is not None:
         if journal is not None:
             raise InputError("a player has a journal or a store, not both; leave one of them out")
@@ -166,25 +185,64 @@ def make_player(
     return _go_on(_journal_path(journal), player)
 
 
+def _warm(
+    history: object, weight: float, rewards: Rewards, names: tuple[ArmName, ...]
+) -> tuple[tuple[float, float, float], ...]:
+    """What arms have of a history: plays, sum and squares, each counted as `weight` of a play."""
+    share = read_number(weight, "warm_weight")
+    if not 0.0 < share <= 1.0:
+        raise InputError(f"warm_weight is a number above 0 and up to 1, not {weight!r}")
+    known = dict.fromkeys(names, (0.0, 0.0, 0.0))
+    for arm, (plays, total, squares) in read_counts(history, rewards):
+        if arm not in known:
+            raise InputError(
+                f"the warm start has an arm {arm!r}, which is not among the arms; leave it out, or add "
+                f"it to the arms"
+            )
+        if known[arm][0]:
+            raise InputError(f"the warm start has the arm {arm!r} twice; sum its counts up")
+        known[arm] = (share * plays, share * total, share * squares)
+    return tuple(known.values())
+
+
 def _share(player: Player, url: str, experiment: str | None, refresh: float) -> Player:
-    """The player of an experiment in a store."""
-    from .shared import SharedPlayer
+    """The player of an experiment in a store, which is begun if it is new."""
     from .store import Experiment, Store
 
+    seconds = read_number(refresh, "refresh")
+    if not 0.0 <= seconds <= 3600.0:
+        raise InputError(f"refresh is a number of seconds from 0 to 3600, not {refresh!r}")
+    found = Experiment(Store(url), experiment)
+    begin_experiment(player, found)
+    return _shared(player, found, seconds)
+
+
+def begin_experiment(player: Player, found: Experiment) -> None:
+    """Begin an experiment as this player does; one that is there must have begun like that."""
     if player._rule.memory is not None:
         raise InputError(
             f"{player.name} remembers more than counts, which processes cannot share; choose another "
             f"policy, or play it in one process, with a journal"
         )
-    seconds = read_number(refresh, "refresh")
-    if not 0.0 <= seconds <= 3600.0:
-        raise InputError(f"refresh is a number of seconds from 0 to 3600, not {refresh!r}")
     state = player.to_dict()
-    arms = list(player._by_name.values())
-    found = Experiment(Store(url), experiment)
-    kept = found.begin(state, arms)
+    kept = found.begin(state, list(player._by_name.values()))
     _check_same(kept, state, f"the experiment {found.name!r} in {found.store.name}")
-    shared = SharedPlayer(player._rule, arms, player.terms, found, seconds)
+
+
+def open_experiment(found: Experiment) -> SharedPlayer | None:
+    """The player of an experiment, as the store says that it was begun; None if there is none."""
+    state = found.state()
+    if state is None:
+        return None
+    where = f"the experiment {found.name!r} in {found.store.name}"
+    return _shared(restore_player(state, where), found, REFRESH)
+
+
+def _shared(player: Player, found: Experiment, refresh: float) -> SharedPlayer:
+    from .shared import SharedPlayer
+
+    arms = list(player._by_name.values())
+    shared = SharedPlayer(player._rule, arms, player.terms, found, refresh)
     shared.selections = found.read()[0]
     shared.indices()
     return shared
@@ -229,9 +287,12 @@ def _rule(policy: Policy, setting: Setting, arms: tuple[ArmName, ...]) -> Rule:
 def _begin(policy: Policy, setting: Setting) -> tuple[Policy, list[tuple[float, float, float]]]:
     """The policy with the numbers of its start, and the pseudo-observations of each arm."""
     arms = setting.arms
-    if not isinstance(policy, IndexPolicy) or policy.start.kind != PRIOR_COUNTS:
+    if not isinstance(policy, IndexPolicy):
         return policy, [(0.0, 0.0, 0.0)] * arms
+    policy = policy.on(setting)
     start = policy.start
+    if start.plays is None and start.kind != PRIOR_COUNTS:
+        return policy, [(0.0, 0.0, 0.0)] * arms
     if start.plays is None and setting.prior is None:
         raise InputError(
             f"{policy.name} begins with the pseudo-observations of a prior: give prior=, or the "
@@ -259,10 +320,10 @@ def _describe(policy: Policy, prior: Prior | None) -> dict[str, Any] | None:
         return None
     text = None
     if policy.reads_prior and prior is not None:
-        from ..priors import Bernoulli, BetaRewards
+        from ..priors import Bernoulli, BetaRewards, Gaussian
 
         # For others these policies take means that are uniform, as without a prior.
-        text = str(prior) if type(prior) in (Bernoulli, BetaRewards) else None
+        text = str(prior) if type(prior) in (Bernoulli, BetaRewards, Gaussian) else None
     return {"policy": write_data(content), "prior": text}
 
 
@@ -332,6 +393,7 @@ def restore_player(value: Any, path: str | Path) -> Player:
             min_share=state.min_share,
             pending=state.pending,
             tracking=Tracking(state.on_duplicate, state.expire, state.expired),
+            warm=state.warm,
         )
         return Player(rule, state.arms, terms, state.selections, state.choices)
     except (ValueError, KeyError) as error:
@@ -363,6 +425,7 @@ _SAME = {
     "began": "other arms",
     "min_share": "another minimum share",
     "pending": "another choice for pending",
+    "warm": "another warm start",
 }
 
 

@@ -7,13 +7,15 @@ random numbers, so that a player and a simulated episode make the same plays.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from .. import numerics
 from ..decisions import (
+    Belief,
+    BetaBelief,
     ByBonus,
     ByCuts,
     ByEpochs,
@@ -80,6 +82,8 @@ class Rule:
 
     # What it remembers beyond the counts; most remember nothing.
     memory: dict[str, Any] | None = None
+    # Whether an arm may have had half a play.
+    fractions = False
 
     def choose(self, moment: Moment) -> int:
         """The position of the arm to play."""
@@ -106,6 +110,8 @@ class Rule:
 
 class IndexRule(Rule):
     """The largest index, after needed plays and random ones (see decisions.py)."""
+
+    fractions = True
 
     def __init__(self, name: str, decision: Index) -> None:
         self.name = name
@@ -313,58 +319,101 @@ def _log_gamma_draw(shape: float, key: int, step: int, stream: int) -> float:
     return result
 
 
+class Believed:
+    """What is believed of arms by their names; an arm that is added is like the others if these are alike."""
+
+    def __init__(self, belief: Belief, arms: Sequence[ArmName]) -> None:
+        self.belief = belief
+        self._places = {arm: place for place, arm in enumerate(arms)}
+
+    def check(self, arms: Sequence[ArmName]) -> None:
+        """Refuse arms that nothing is known of."""
+        if not self.belief.alike:
+            _check_known(arms, self._places)
+
+    def betas(self, arms: Sequence[Arm]) -> list[tuple[float, float]] | None:
+        """The Beta posterior (a, b) of each arm; None if posteriors are normal."""
+        belief = self.belief
+        if not isinstance(belief, BetaBelief):
+            return None
+        found = []
+        for arm in arms:
+            a, b = belief.pairs[self._places.get(arm.name, 0)]
+            found.append((a + arm.total, max(b + arm.plays - arm.total, 1e-6)))
+        return found
+
+    def normals(self, arms: Sequence[Arm]) -> list[tuple[float, float]]:
+        """The mean and deviation of each arm's normal posterior."""
+        assert not isinstance(self.belief, BetaBelief)
+        return [self.belief.posterior(arm.plays, arm.mean) for arm in arms]
+
+
+def _check_known(arms: Sequence[ArmName], known: Container[ArmName]) -> None:
+    for arm in arms:
+        if arm not in known:
+            raise InputError(
+                f"the arms have means of different distributions, so nothing is known of another "
+                f"arm, {arm!r}; begin again with a prior for all arms"
+            )
+
+
 class PosteriorRule(Rule):
     """Thompson sampling: the largest draw from the posteriors."""
 
-    def __init__(self, decision: ByPosterior) -> None:
-        self.decision = decision
+    fractions = True
+
+    def __init__(self, decision: ByPosterior, arms: Sequence[ArmName]) -> None:
+        self.believed = Believed(decision.belief, arms)
+        # The chances that were computed last: they change with rewards only, and take long.
+        self._known: tuple[list[tuple[float, float]], list[float]] | None = None
+
+    def check(self, arms: Sequence[ArmName]) -> None:
+        self.believed.check(arms)
 
     def choose(self, moment: Moment) -> int:
-        beta = self.decision.beta
-        draws = self._gaussian(moment) if beta is None else self._beta(moment, *beta)
+        betas = self.believed.betas(moment.arms)
+        draws = self._gaussian(moment) if betas is None else self._beta(moment, betas)
         return draws.index(max(draws))
 
     def chances(self, moment: Moment) -> list[float]:
-        beta = self.decision.beta
-        if beta is not None:
-            a, b = beta
-            shapes = [(a + arm.total, max(b + arm.plays - arm.total, 1e-6)) for arm in moment.arms]
-            return chances_of_the_largest([beta_draw(*item) for item in shapes])
-        # An arm without plays draws more than any other, or less, with equal chances.
-        found, left = [0.0] * len(moment.arms), 1.0
-        for position, arm in enumerate(moment.arms):
-            if not arm.plays:
+        betas = self.believed.betas(moment.arms)
+        if betas is not None:
+            if self._known is None or self._known[0] != betas:
+                draws = [beta_draw(*item) for item in betas]
+                self._known = betas, chances_of_the_largest(draws)
+            return self._known[1]
+        # An arm of which nothing is known draws more than any other, or less, with equal chances.
+        posteriors = self.believed.normals(moment.arms)
+        found, left = [0.0] * len(posteriors), 1.0
+        for position, (_, deviation) in enumerate(posteriors):
+            if deviation == math.inf:
                 left *= 0.5
                 found[position] = left
-        played = [position for position, arm in enumerate(moment.arms) if arm.plays]
-        if not played:
+        known = [position for position, item in enumerate(posteriors) if item[1] < math.inf]
+        if not known:
             found[0] += left
             return found
-        arms = [moment.arms[position] for position in played]
-        sigma = self.decision.sigma
-        draws = [normal_draw(arm.mean, sigma / math.sqrt(arm.plays)) for arm in arms]
-        for position, chance in zip(played, chances_of_the_largest(draws), strict=True):
+        draws = [normal_draw(*posteriors[position]) for position in known]
+        for position, chance in zip(known, chances_of_the_largest(draws), strict=True):
             found[position] = left * chance
         return found
 
-    def _beta(self, moment: Moment, a: float, b: float) -> list[float]:
+    def _beta(self, moment: Moment, posteriors: Sequence[tuple[float, float]]) -> list[float]:
         # X / (X + Y) with Gamma variates is a Beta variate; ln X - ln Y orders them alike.
         draws = []
         key, step, stream = moment.key, moment.step, numerics.ARMS
-        for arm in moment.arms:
-            wins = _log_gamma_draw(a + arm.total, key, step, stream)
-            failures = max(b + arm.plays - arm.total, 1e-6)
-            draws.append(wins - _log_gamma_draw(failures, key, step, stream + 4))
+        for a, b in posteriors:
+            wins = _log_gamma_draw(a, key, step, stream)
+            draws.append(wins - _log_gamma_draw(b, key, step, stream + 4))
             stream += 8
         return draws
 
     def _gaussian(self, moment: Moment) -> list[float]:
         quantile = _normal_quantile()
         draws = []
-        for position, arm in enumerate(moment.arms):
+        for position, (mean, deviation) in enumerate(self.believed.normals(moment.arms)):
             z = quantile(numerics.unit(moment.key, moment.step, numerics.ARMS + position))
-            spread = self.decision.sigma / math.sqrt(arm.plays) if arm.plays else math.inf
-            draws.append(arm.mean + spread * z)
+            draws.append(mean + deviation * z)
         return draws
 
 
@@ -383,12 +432,8 @@ class TableRule(Rule):
         self.alike = len(self.means) == 1
 
     def check(self, arms: Sequence[ArmName]) -> None:
-        for arm in arms:
-            if not self.alike and arm not in self.rows:
-                raise InputError(
-                    f"the arms have means of different distributions, so nothing is known of another "
-                    f"arm, {arm!r}; begin again with a prior for all arms"
-                )
+        if not self.alike:
+            _check_known(arms, self.rows)
 
     def indices(self, moment: Moment) -> list[float]:
         made = round(moment.t)
@@ -516,6 +561,8 @@ class TestRule(Rule):
 class OwnRule(Rule):
     """A person's own choose(n, r, s, t, h, u), as it is."""
 
+    fractions = True
+
     def __init__(self, name: str, decision: Own) -> None:
         self.name = name
         self.function = decision.function
@@ -554,7 +601,7 @@ def make_rule(decision: Decision, name: str, arms: Sequence[ArmName], horizon: i
     if isinstance(decision, ByEpochs):
         return EpochRule(decision, horizon)
     if isinstance(decision, ByPosterior):
-        return PosteriorRule(decision)
+        return PosteriorRule(decision, arms)
     if isinstance(decision, ByTable):
         return TableRule(decision, arms)
     if isinstance(decision, ByBonus):

@@ -50,7 +50,10 @@ class _Log:
                 for place in sorted(rewards):
                     experiment.add(connection, place, rewards[place])
             elif word == COUNTS:
-                experiment.add_counts(connection, player.place(values[0]), tuple(values[1:]))
+                places = [player.place(name) for name in values[::4]]
+                rows = zip(values[1::4], values[2::4], values[3::4], strict=True)
+                for place, counts in sorted(zip(places, rows, strict=True)):
+                    experiment.add_counts(connection, place, counts)
             elif word == CANCEL:
                 experiment.open(connection, {player.place(values[0]): -1})
             elif word == ADD:
@@ -114,17 +117,38 @@ class SharedPlayer(Player):
             return choices[0] if count is None else choices
 
     def reward_many(self, rewards: Iterable[tuple[str, float]]) -> int:
-        pairs = self._read_pairs(rewards)
+        values = [(name, self.rewards.check(value)) for name, value in self._read_pairs(rewards)]
+        return self._reward(values, refuse=True).count(True)
+
+    def reward_each(self, rewards: Sequence[tuple[str, float]]) -> list[bool | InputError]:
+        """Count the rewards of many choices in one transaction, each by itself.
+
+        For each, whether it was counted now, or why it was refused. Values have been checked.
+        """
+        return self._reward(rewards, refuse=False)
+
+    def _reward(
+        self, rewards: Sequence[tuple[str, float]], *, refuse: bool
+    ) -> list[bool | InputError]:
         with self._lock:
             self._sweep()
-            values = [(name, self.rewards.check(value)) for name, value in pairs]
             with self.experiment.store.transaction() as connection:
                 self.write_selections(connection)
-                counted = self.experiment.reward(connection, values, self.terms.tracking)
+                counted = self.experiment.reward(connection, rewards, self.terms.tracking)
+                for result in counted if refuse else ():
+                    if isinstance(result, InputError):
+                        raise result
             self.written()
             # What was counted is read again: the choice may be that of another process.
             self._read_at = -float("inf")
-            return sum(counted)
+            return counted
+
+    def log(self) -> list[tuple[ArmName, float, float]]:
+        return [
+            (arm, reward, chance)
+            for arm, reward, chance, _ in self.experiment.log()
+            if reward is not None
+        ]
 
     def _sweep(self) -> None:
         """Close the choices that have waited too long, now and then."""
@@ -150,10 +174,7 @@ class SharedPlayer(Player):
             self._read_at = -float("inf")
         if time.monotonic() - self._read_at < self.refresh:
             return
-        if self._unwritten:
-            with self.experiment.store.transaction() as connection:
-                self.write_selections(connection)
-            self.written()
+        self.flush()
         self._take(self.experiment.read()[1])
         self._read_at = time.monotonic()
 
@@ -182,6 +203,14 @@ class SharedPlayer(Player):
         """Selections that are not in the store yet; `written` says that the transaction is done."""
         self.experiment.open(connection, self._unwritten)
 
+    def flush(self) -> None:
+        """Write the selections that are not in the store yet."""
+        with self._lock:
+            if self._unwritten:
+                with self.experiment.store.transaction() as connection:
+                    self.write_selections(connection)
+                self.written()
+
     def written(self) -> None:
         self._unwritten.clear()
 
@@ -196,9 +225,7 @@ class SharedPlayer(Player):
 
     def give_back(self) -> None:
         """Write what is not written; numbers that were not used are for others."""
-        with self.experiment.store.transaction() as connection:
-            self.write_selections(connection)
-        self.written()
+        self.flush()
         if self.selections < self._end:
             self.experiment.give_back(self.selections, self._end)
         self._end = self.selections

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, StoreError
-from .arm import Arm
+from .arm import Arm, ArmName
 from .choices import Choice, Tracking, unknown
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 VERSION = 1
 _LONGEST_NAME = 200
+# The columns of an arm that change.
+_COUNTS = ("plays", "total", "spread", "rewarded", "open")
 # What PostgreSQL says where a table is missing.
 _NO_TABLE = "42P01"
 # Seconds that SQLite waits for another process.
@@ -158,6 +160,10 @@ class Store:
             engine = self.engine.execution_options(reading=reading)
             with engine.begin() as connection:
                 yield connection
+        except sa.exc.TimeoutError as error:
+            raise StoreError(
+                f"the store {self.name} has no connection to spare: {error}. Try again"
+            ) from error
         except sa.exc.DBAPIError as error:
             missing = getattr(error.orig, "sqlstate", None) == _NO_TABLE
             if missing or "no such table" in str(error.orig):
@@ -184,6 +190,11 @@ class Store:
             schema.metadata.create_all(connection)
             connection.execute(schema.insert().values(version=VERSION))
             return True
+
+    def check(self) -> None:
+        """Raise an error if the database does not answer, or has no tables of this version."""
+        with self.transaction(reading=True) as connection:
+            self._check_version(connection)
 
     def _check_version(self, connection: Connection) -> None:
         found = connection.execute(self.tables["schema"].select()).scalar()
@@ -252,10 +263,17 @@ class Experiment:
                     connection.execute(self.arms.insert().values(**self._row(place, arm)))
         return json.loads(found)  # type: ignore[no-any-return]
 
+    def state(self) -> dict[str, Any] | None:
+        """What the experiment was begun with; None if there is none of this name."""
+        sa = _sqlalchemy()
+        row = self.experiments.c
+        with self.store.transaction(reading=True) as connection:
+            self.store._check_version(connection)
+            found = connection.execute(sa.select(row.state).where(row.name == self.name)).scalar()
+        return None if found is None else json.loads(found)
+
     def _row(self, place: int, arm: Arm) -> dict[str, Any]:
-        counts = {
-            key: getattr(arm, key) for key in ("plays", "total", "spread", "rewarded", "open")
-        }
+        counts = {key: getattr(arm, key) for key in _COUNTS}
         name = json.dumps(arm.name)
         return {"experiment": self.name, "place": place, "arm": name, "retired": False, **counts}
 
@@ -325,17 +343,9 @@ class Experiment:
         sa = _sqlalchemy()
         c = self.arms.c
         if len(rewards) > 1:
-            # Others wait for this row until the transaction ends, so that it can be counted here.
-            counts = (c.arm, c.plays, c.total, c.spread, c.rewarded, c.open)
-            query = sa.select(*counts).where(c.experiment == self.name, c.place == place)
-            arm = Arm(*connection.execute(query.with_for_update()).one())
-            arm.follow()
-            for value in rewards:
-                arm.add(value)
-            values = {
-                key: getattr(arm, key) for key in ("plays", "total", "spread", "rewarded", "open")
-            }
-            connection.execute(self._at(place).values(**values))
+            with self._changed(connection, place) as arm:
+                for value in rewards:
+                    arm.add(value)
             return
         x = sa.literal(rewards[0], sa.Double)
         before = sa.case((c.plays > 0, c.total / sa.func.nullif(c.plays, 0)), else_=x)
@@ -354,17 +364,21 @@ class Experiment:
         self, connection: Connection, place: int, counts: tuple[int, float, float]
     ) -> None:
         """Count rewards of which the number, the sum and the sum of squares are known."""
+        with self._changed(connection, place) as arm:
+            arm.add_counts(*counts)
+
+    @contextmanager
+    def _changed(self, connection: Connection, place: int) -> Iterator[Arm]:
+        """An arm to change here: others wait for its row until the transaction ends."""
         sa = _sqlalchemy()
         c = self.arms.c
-        columns = (c.arm, c.plays, c.total, c.spread, c.rewarded, c.open)
-        query = sa.select(*columns).where(c.experiment == self.name, c.place == place)
+        query = sa.select(c.arm, *(c[key] for key in _COUNTS)).where(
+            c.experiment == self.name, c.place == place
+        )
         arm = Arm(*connection.execute(query.with_for_update()).one())
         arm.follow()
-        arm.add_counts(*counts)
-        values = {
-            key: getattr(arm, key) for key in ("plays", "total", "spread", "rewarded", "open")
-        }
-        connection.execute(self._at(place).values(**values))
+        yield arm
+        connection.execute(self._at(place).values(**{key: getattr(arm, key) for key in _COUNTS}))
 
     def add_arm(self, connection: Connection, arm: Arm | None, place: int) -> None:
         """A new arm at a place, or one that is there and was retired."""
@@ -398,8 +412,8 @@ class Experiment:
 
     def reward(
         self, connection: Connection, pairs: Sequence[tuple[str, float]], tracking: Tracking
-    ) -> list[bool]:
-        """Count the rewards of choices; whether each was counted now."""
+    ) -> list[bool | InputError]:
+        """Count the rewards of choices: whether each was counted now, or why it was refused."""
         sa = _sqlalchemy()
         c = self.choices.c
         ids = sorted({name for name, _ in pairs})
@@ -413,14 +427,18 @@ class Experiment:
             known |= {name: [place, before, closed] for name, place, before, closed in rows}
         fresh: dict[int, list[float]] = {}
         replaced: list[tuple[int, float, float]] = []
-        counted = []
+        counted: list[bool | InputError] = []
         for name, value in pairs:
             entry = known.get(name)
             if entry is None:
-                raise unknown(name)
+                counted.append(unknown(name))
+                continue
             place, before, closed = entry
-            counted.append(not closed or tracking.second(name, before, value))
-            if not counted[-1]:
+            try:
+                counted.append(not closed or tracking.second(name, before, value))
+            except InputError as error:
+                counted.append(error)
+            if counted[-1] is not True:
                 continue
             if before is None:
                 fresh.setdefault(place, []).append(value)
@@ -428,7 +446,9 @@ class Experiment:
                 replaced.append((place, before, value))
             known[name] = [place, value, True]
         changed = {
-            name: known[name][1] for (name, _), new in zip(pairs, counted, strict=True) if new
+            name: known[name][1]
+            for (name, _), new in zip(pairs, counted, strict=True)
+            if new is True
         }
         if changed:
             self._close(connection, changed)
@@ -495,3 +515,39 @@ class Experiment:
         c = self.choices.c
         late = (c.experiment == self.name, c.closed == sa.true(), c.time < before)
         connection.execute(self.choices.delete().where(*late))
+
+    # Looking back -------------------------------------------------------------------------------
+
+    def log(self) -> list[tuple[ArmName, float | None, float, float]]:
+        """The choices in the order of their times: arm, reward (None if it has none), probability, time."""
+        sa = _sqlalchemy()
+        c = self.choices.c
+        query = (
+            sa.select(c.place, c.reward, c.probability, c.time)
+            .where(c.experiment == self.name)
+            .order_by(c.time, c.id)
+        )
+        with self.store.transaction(reading=True) as connection:
+            names = [arm.name for arm in self._read(connection)[1]]
+            return [(names[place], *more) for place, *more in connection.execute(query)]
+
+    def shares(self, parts: int) -> tuple[float, float, dict[int, list[int]]]:
+        """How often each arm was chosen in equal parts of the time: begin, end, and counts by place."""
+        sa = _sqlalchemy()
+        c = self.choices.c
+        mine = c.experiment == self.name
+        ends = sa.select(sa.func.min(c.time), sa.func.max(c.time)).where(mine)
+        with self.store.transaction(reading=True) as connection:
+            first, last = connection.execute(ends).one()
+            if first is None:
+                return 0.0, 0.0, {}
+            width = max((last - first) / parts, 1e-9)
+            part = sa.cast(sa.func.floor((c.time - first) / width), sa.Integer).label("part")
+            if self.store.dialect == "sqlite":  # whose casts cut off, and which may lack floor
+                part = sa.cast((c.time - first) / width, sa.Integer).label("part")
+            query = sa.select(c.place, part, sa.func.count()).where(mine).group_by(c.place, part)
+            found: dict[int, list[int]] = {}
+            for place, number, count in connection.execute(query):
+                counts = found.setdefault(place, [0] * parts)
+                counts[min(int(number), parts - 1)] += count
+        return first, last, found

@@ -14,6 +14,7 @@ from ..errors import InputError
 from ..language import OPERATORS, VARIABLES, Tree, latex, names, operators, parse, text, variables
 from ..rewards import Rewards
 from ..settings import read_number, write_number
+from ..showing import Shown
 from .start import Start
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class Plan:
         return self.decision.cuts.nbytes if isinstance(self.decision, ByCuts) else 0
 
 
-class Policy(ABC):
+class Policy(Shown, ABC):
     """A strategy for choosing arms.
 
     Attributes
@@ -113,9 +114,11 @@ class Policy(ABC):
 
     name: str
     learned: Origin | None = None
-    # Whether it is for rewards of 0 and 1 only, and whether it needs the prior to be played live.
+    # Whether it is for rewards of 0 and 1 only, whether it reads the prior, also in live play, and
+    # whether it has a table to compute first.
     binary = False
     reads_prior = False
+    tabled = False
 
     @abstractmethod
     def decision(self, setting: Setting, progress: Progress | None = None) -> Decision:
@@ -171,6 +174,8 @@ class Policy(ABC):
         on_duplicate: str = "refuse",
         expire: float | None = None,
         expired: float | None = None,
+        warm_start: object = None,
+        warm_weight: float = 1.0,
     ) -> Player:
         """Put the policy to use on these arms.
 
@@ -184,8 +189,8 @@ class Policy(ABC):
             Plays in all, for policies that read it; a learned policy has its own. Beyond it, every
             play is taken for the last.
         prior : str or Prior, optional
-            What is known of the arms, for starts and policies that need it; a learned policy knows.
-            Without it, `gittins` and `optimal` take all means to be equally likely.
+            What is known of the arms, for starts and policies that read it; a learned policy knows.
+            Without it, policies that read it take all means to be equally likely.
         rewards : "binary" or (low, high), optional
             The rewards that can come; others are refused. By default as the policy was learned, or
             as the prior says, else (0, 1).
@@ -211,6 +216,12 @@ class Policy(ABC):
             Seconds after which a choice waits for its reward no longer.
         expired : float, optional
             The reward that counts for a choice that expired, such as 0; none by default.
+        warm_start : mapping, data frame or path, optional
+            What the arms have done before: a mapping from arms to (plays, total) or (plays, total,
+            squares), or a data frame or CSV file with the columns arm, plays, total and squares. It counts
+            as pseudo-observations; arms that have some need no first play.
+        warm_weight : float
+            The weight of a play of that history, above 0 and up to 1; a fifth for 0.2.
 
         Returns
         -------
@@ -242,13 +253,19 @@ class Policy(ABC):
             on_duplicate=on_duplicate,
             expire=expire,
             expired=expired,
+            warm_start=warm_start,
+            warm_weight=warm_weight,
         )
 
     def __str__(self) -> str:
         return self.name
 
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name}>"
+    def remarks(self) -> list[str]:
+        """How it was learned, if it was."""
+        known = self.learned
+        if known is None:
+            return []
+        return [f"Learned for {known.horizon} plays, {known.arms} arms, {known.prior}"]
 
 
 def _read_tree(given: str | float | Tree, parameters: Iterable[str]) -> Tree:
@@ -359,15 +376,25 @@ class IndexPolicy(Policy):
         """The index as LaTeX."""
         return latex(self.bound)
 
+    def remarks(self) -> list[str]:
+        """The index as notebooks set it, the start, and how it was learned."""
+        one = len(self.trees) == 1 and len(self.latex) < 1000
+        index = [f"$\\displaystyle {self.latex}$"] if one else []
+        return [*index, f"Start: {self.start}", *super().remarks()]
+
     @property
     def _index(self) -> Index:
         return Index(self.tree, self.parameters, self.rate, self.needed)
 
+    def on(self, setting: Setting) -> IndexPolicy:
+        """The policy as it is in a setting: another one if it reads the prior."""
+        return self
+
     def decision(self, setting: Setting, progress: Progress | None = None) -> Decision:
-        return self._index
+        return self.on(setting)._index
 
     def start_for(self, setting: Setting) -> Start:
-        return self.start
+        return self.on(setting).start
 
     def content(self) -> Any:
         from .file import Expression
@@ -382,11 +409,12 @@ class IndexPolicy(Policy):
         )
 
     def check_setting(self, setting: Setting) -> None:
-        if setting.horizon is None and any("h" in variables(tree) for tree in self.trees):
+        here = self.on(setting)
+        if setting.horizon is None and any("h" in variables(tree) for tree in here.trees):
             setting.need_horizon(self.name)
         if setting.rewards.in_unit_interval:
             return
-        for operator in sorted(operators(self.tree), reverse=True):
+        for operator in sorted(operators(here.tree), reverse=True):
             if OPERATORS[operator].in_unit_interval:
                 raise InputError(
                     f"{self.name} uses {operator}, which is for rewards in [0, 1]; those of "

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..decisions import Decision
 from ..errors import InputError, nearest
-from ..language import VARIABLES
+from ..language import VARIABLES, names, parse
 from ..settings import check_keys, read_number, read_settings
 from .base import IndexPolicy, Policy, Progress, Setting
 from .start import Start
@@ -20,14 +20,17 @@ from .start import Start
 class Parameter:
     """A number that a policy takes: its default, and the open interval that it must lie in.
 
-    `logarithmic` is for one whose order of magnitude is what matters: it is learned as log10.
+    A parameter whose default is None is left out unless it is given. `logarithmic` is for one whose order
+    of magnitude is what matters: it is learned as log10. `matched` is for one that the prior says, if it
+    can, unless it is given; the default is for other priors.
     """
 
     name: str
-    default: float
+    default: float | None
     above: float | None = None
     below: float | None = None
     logarithmic: bool = False
+    matched: bool = False
 
     @property
     def rule(self) -> str:
@@ -73,8 +76,12 @@ class Entry:
         decide(setting, values, progress) returns the Decision of a policy that is no index.
     check : callable, optional
         check(setting, name) refuses a setting that the policy cannot play; takes no time.
-    binary, reads_prior : bool
-        Whether it is for rewards of 0 and 1 only, and whether it needs the prior to be played live.
+    index : callable, optional
+        index(setting, values, name) returns the index for what is believed of the arms in a setting, for
+        an index that reads the prior; `formula` is that where all means are equally likely.
+    binary, reads_prior, tabled : bool
+        Whether it is for rewards of 0 and 1 only, whether it reads the prior, also in live play, and
+        whether it has a table to compute first.
     """
 
     name: str
@@ -83,11 +90,13 @@ class Entry:
     parameters: tuple[Parameter, ...] = ()
     rate: str | None = None
     needed: str | None = None
-    start: Start | Callable[[Setting], Start] | None = None
+    start: Start | Callable[[Setting, Mapping[str, float]], Start] | None = None
     decide: Callable[[Setting, Mapping[str, float], Progress | None], Decision] | None = None
     check: Callable[[Setting, str], None] | None = None
+    index: Callable[[Setting, Mapping[str, float], str], IndexPolicy] | None = None
     binary: bool = False
     reads_prior: bool = False
+    tabled: bool = False
 
     def __post_init__(self) -> None:
         if self.decide is not None and not self.rate is self.needed is None:
@@ -122,25 +131,60 @@ class Entry:
         self, values: Mapping[str, str | float], start: str | Start | None, name: str
     ) -> Policy:
         """The policy with these parameters; the others have their defaults."""
-        known = [parameter.name for parameter in self.parameters]
-        check_keys(values, known, f"the policy {self.name}")
+        check_keys(values, [item.name for item in self.parameters], f"the policy {self.name}")
         if start is not None and not self.takes_start:
             raise InputError(f"the policy {self.name} has its own start; leave {start} out")
-        numbers = {
-            item.name: item.check(values.get(item.name, item.default), self.name)
+        given = {
+            item.name: item.check(values[item.name], self.name)
             for item in self.parameters
+            if item.name in values
         }
+        defaults = {item.name: item.default for item in self.parameters if item.default is not None}
+        every = defaults | given
+        matched = {item.name for item in self.parameters if item.matched}
+        known = {key: value for key, value in every.items() if key in given or key not in matched}
         if self.decide is not None:
-            return DecidedPolicy(self, numbers, name)
+            return DecidedPolicy(self, known, name)
+        if self.index is not None:
+            return MatchedIndex(self, known, every, name)
         assert not callable(self.start)
         return IndexPolicy(
             self.formula,
-            parameters=numbers,
+            parameters=every,
             start=self.start or start,
             name=name,
             rate=self.rate,
             needed=self.needed,
         )
+
+
+class MatchedIndex(IndexPolicy):
+    """An index of the catalogue that reads the prior.
+
+    As an index of its own, without a setting, it is that for equally likely means.
+    """
+
+    reads_prior = True
+
+    def __init__(
+        self, entry: Entry, values: Mapping[str, float], every: Mapping[str, float], name: str
+    ) -> None:
+        used = names(parse(entry.formula, parameters=None))
+        parameters = {key: every[key] for key in used}
+        super().__init__(entry.formula, parameters=parameters, start=Start(), name=name)
+        self.entry = entry
+        self.values = dict(values)
+
+    def on(self, setting: Setting) -> IndexPolicy:
+        assert self.entry.index is not None
+        found = self.entry.index(setting, self.values, self.name)
+        found.learned = self.learned
+        return found
+
+    def content(self) -> Any:
+        from .file import Catalogued
+
+        return Catalogued(name=self.entry.name, parameters=dict(self.values))
 
 
 class DecidedPolicy(Policy):
@@ -152,11 +196,12 @@ class DecidedPolicy(Policy):
         self.name = name
         self.binary = entry.binary
         self.reads_prior = entry.reads_prior
+        self.tabled = entry.tabled
         self._known: dict[tuple[Any, ...], Decision] = {}
 
     def start_for(self, setting: Setting) -> Start:
         start = self.entry.start
-        return start(setting) if callable(start) else start or Start()
+        return start(setting, self.values) if callable(start) else start or Start()
 
     def check_setting(self, setting: Setting) -> None:
         if self.entry.check is not None:
@@ -192,7 +237,8 @@ def register(entry: Entry) -> Entry:
     for parameter in entry.parameters:
         if parameter.name == "start":
             raise InputError(f"a parameter of {entry.name} cannot be called start, which is taken")
-        parameter.check(parameter.default, entry.name)
+        if parameter.default is not None:
+            parameter.check(parameter.default, entry.name)
     if entry.name in CATALOGUE or entry.name in VARIABLES:
         raise InputError(f"the policy name {entry.name!r} is taken")
     if entry.is_index:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from ..decisions import ByEpochs, ByPosterior, ByTest, Decision
+from ..decisions import ByEpochs, ByPosterior, ByTest, Decision, NormalBelief
 from . import solved
 from .base import Progress, Setting
+from .beliefs import BELIEF, PosteriorIndex, belief
 from .catalogue import Entry, Parameter, register
 from .start import FREE, Start
 
@@ -17,14 +18,13 @@ def _ucb2(setting: Setting, values: Mapping[str, float], progress: Progress | No
 
 
 def _thompson(setting: Setting, values: Mapping[str, float], progress: Progress | None) -> Decision:
-    if setting.rewards.in_unit_interval:
-        return ByPosterior(beta=(values["a"], values["b"]))
-    return ByPosterior(sigma=values["sigma"])
+    return ByPosterior(belief(setting, values))
 
 
-def _thompson_start(setting: Setting) -> Start:
-    """A Gaussian posterior has no variance before the first play."""
-    return Start(FREE) if setting.rewards.in_unit_interval else Start()
+def _thompson_start(setting: Setting, values: Mapping[str, float]) -> Start:
+    """Where nothing is known before the first play, there is no posterior to draw from."""
+    known = belief(setting, values)
+    return Start() if isinstance(known, NormalBelief) and not known.plays else Start(FREE)
 
 
 def _fixed_test(
@@ -42,6 +42,12 @@ def _fixed_test_check(setting: Setting, name: str) -> None:
 def _ab_test(setting: Setting, values: Mapping[str, float], progress: Progress | None) -> Decision:
     return ByTest(math.ceil(values["least"]), values["alpha"])
 
+
+_CONFIDENCE = "1 - 1/((t + 1) * ln(t + h)^c)"
+_BAYES_UCB = PosteriorIndex(
+    f"beta_quantile({_CONFIDENCE}, r*n + a, n - r*n + b)",
+    f"{{mean}} + {{deviation}}*normal_quantile({_CONFIDENCE})",
+)
 
 _AUER = "Auer, Cesa-Bianchi, Fischer 2002"
 # Those of the paper, its Section 2.2 and Table 1.
@@ -92,22 +98,21 @@ _TODAY = (
     Entry("kl-ucb+", "kl_upper(r, ln(t/n)/n)", "Garivier, Cappe 2011"),
     Entry(
         "bayes-ucb",
-        "beta_quantile(1 - 1/((t + 1) * ln(t + h)^c), r*n + 1, n - r*n + 1)",
+        _BAYES_UCB.beta,
         "Kaufmann, Cappe, Garivier 2012",
-        (Parameter("c", 0.0),),
+        (Parameter("c", 0.0), *BELIEF),
+        start=Start(),
+        index=_BAYES_UCB,
     ),
     Entry(
         "thompson",
-        "the largest draw from Beta(a + r n, b + n - r n) for rewards in [0, 1], "
-        "else from N(r, sigma^2/n)",
+        "the largest draw from the arms' posteriors: Beta(a + r n, b + n - r n) for rewards in [0, 1], "
+        "else normal, N(r, sigma^2/n) if neither the prior nor mean and spread say more",
         "Thompson 1933; Chapelle, Li 2011",
-        (
-            Parameter("a", 1.0, above=0.0, below=1e6),
-            Parameter("b", 1.0, above=0.0, below=1e6),
-            Parameter("sigma", 1.0, above=0.0),
-        ),
+        BELIEF,
         start=_thompson_start,
         decide=_thompson,
+        reads_prior=True,
     ),
     Entry(
         "gittins",
@@ -118,6 +123,7 @@ _TODAY = (
         decide=solved.gittins,
         check=solved.check_gittins,
         reads_prior=True,
+        tabled=True,
     ),
     Entry(
         "optimal",
@@ -128,6 +134,7 @@ _TODAY = (
         check=solved.check_optimal,
         binary=True,
         reads_prior=True,
+        tabled=True,
     ),
 )
 

@@ -15,6 +15,7 @@ from ..files import check_new, read_json, written
 from ..language import HIGHEST_DEGREE, names, parse
 from ..rewards import Rewards
 from ..settings import check_horizon
+from ..showing import Shown
 from .base import IndexPolicy, Policy
 from .catalogue import CATALOGUE
 from .power import features, power_tree, power_values
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 FORMAT: Literal["metabandit policy"] = "metabandit policy"
 PLAYER_FORMAT = "metabandit player"
+ADVICE_FORMAT = "metabandit advice"
 VERSION: Literal[1] = 1
 
 
@@ -77,6 +79,8 @@ class Power:
 
     def __post_init__(self) -> None:
         _check_start(self.start)
+        if self.start.each_once and self.start.plays is not None:
+            raise ValueError("the start each-once has no parameters here")
         if not 1 <= self.degree <= HIGHEST_DEGREE:
             raise ValueError(f"degree must be 1 to {HIGHEST_DEGREE}, not {self.degree}")
         if not self.weights:
@@ -192,14 +196,21 @@ def rewards_of(prior: Prior) -> dict[str, Any]:
     return {"family": prior.family.name, "support": bounds}
 
 
-@dataclass(frozen=True, kw_only=True)
-class PolicyFile:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class PolicyFile(Shown):
     """What a policy file holds."""
 
     format: Literal["metabandit policy"] = FORMAT
     version: Literal[1] = VERSION
     policy: Expression | Power | Catalogued
     learned: Origin | None = None
+
+    def headline(self) -> str:
+        known = self.learned
+        of = (
+            "" if known is None else f" for {known.horizon} plays, {known.arms} arms, {known.prior}"
+        )
+        return f"{self.policy.kind} policy{of}"
 
     def write(self, path: Path) -> None:
         """Write the file; a crash in the middle leaves the old one, or none."""
@@ -215,7 +226,23 @@ class PolicyFile:
 
 def read_file(path: str | Path) -> PolicyFile:
     """A policy file, or an error that says what is wrong with it."""
-    value = read_json(path, "a policy file")
+    return _check_content(read_json(path, "a policy file"), path)
+
+
+def policy_of(content: object, where: str) -> Policy:
+    """The policy that the content of a policy file describes; errors name where it is from."""
+    file = _check_content(content, where)
+    try:
+        policy = file.policy.policy(where)
+    except InputError as error:
+        raise InputError(f"{where} is damaged: {error}") from None
+    policy.learned = file.learned
+    return policy
+
+
+def _check_content(value: Any, path: str | Path) -> PolicyFile:
+    if isinstance(value, dict) and value.get("format") == ADVICE_FORMAT:
+        value = value.get("policy_file")  # the policy that was recommended
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         hint = ""
         if isinstance(value, dict) and value.get("format") == PLAYER_FORMAT:
@@ -241,13 +268,7 @@ def load(path: str | Path) -> Policy:
         from .solved import OptimalPolicy
 
         return OptimalPolicy.load(path)
-    file = read_file(path)
-    try:
-        policy = file.policy.policy(str(path))
-    except InputError as error:
-        raise InputError(f"{path} is damaged: {error}") from None
-    policy.learned = file.learned
-    return policy
+    return policy_of(read_json(path, "a policy file"), str(path))
 
 
 def check_target(path: object, *, resume: bool = False, force: bool = False) -> Path:

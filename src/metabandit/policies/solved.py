@@ -284,6 +284,7 @@ class ConstrainedPolicy(Policy):
 
     binary = True
     reads_prior = True
+    tabled = True
 
     def __init__(
         self,
@@ -303,7 +304,8 @@ class ConstrainedPolicy(Policy):
         if self.penalty is not None and self.penalty < 0.0:
             raise InputError(f"the penalty must be at least 0, not {self.penalty:g}")
         least = f",minimum={self.minimum}" if self.minimum else ""
-        self.name = name or f"crdp:degree={write_number(self.degree)}{least}"
+        lost = "" if self.penalty is None else f",penalty={write_number(self.penalty)}"
+        self.name = name or f"crdp:degree={write_number(self.degree)}{least}{lost}"
         self._known: dict[tuple[Any, ...], Decision] = {}
 
     def start_for(self, setting: Setting) -> Start:

@@ -29,6 +29,7 @@ class Start:
     instead, so that its index is defined before it was ever played: those of the prior, or else
     the given numbers of plays, sum of their rewards and sum of their squared rewards, for all arms
     or one number per arm. `free` begins with nothing, for policies that need nothing to decide.
+    `each-once` may have pseudo-observations, too, of policies that know what they believe.
     """
 
     kind: str = EACH_ONCE
@@ -41,7 +42,7 @@ class Start:
             hint = nearest(self.kind, (EACH_ONCE, PRIOR_COUNTS))
             raise InputError(f"unknown start {self.kind!r}; {hint}")
         values = (self.plays, self.reward_sum, self.square_sum)
-        if self.kind != PRIOR_COUNTS and values != (None, None, None):
+        if self.kind == FREE and values != (None, None, None):
             raise InputError(f"the start {self.kind} has no parameters; prior-counts has")
         if (self.plays is None) != (self.reward_sum is None) or (
             self.plays is None and self.square_sum is not None
@@ -70,6 +71,8 @@ class Start:
                 "themselves; use each-once or prior-counts"
             )
         check_keys(settings, _KEYS, f"the start {name}")
+        if name == EACH_ONCE and settings:
+            raise InputError(f"the start {name} has no parameters; prior-counts has")
         numbers: dict[str, Numbers] = {}
         for key, value in settings.items():
             each = tuple(read_number(item, f"{key} of the start") for item in value.split(":"))
@@ -90,7 +93,7 @@ class Start:
         """The pseudo-observations: rows plays, reward sum, sum of squares; one column per arm."""
         import numpy as np
 
-        if self.kind != PRIOR_COUNTS:
+        if self.plays is None and self.kind != PRIOR_COUNTS:
             return np.zeros((3, prior.arms))
         if self.plays is None:
             given = prior.counts()
@@ -133,12 +136,12 @@ class Start:
 
     def resolve(self, prior: Prior) -> Start:
         """The same start with its pseudo-observations written out, so that it needs no prior."""
-        if self.kind != PRIOR_COUNTS:
+        if self.plays is None and self.kind != PRIOR_COUNTS:
             return self
         rows = []
         for row in self.counts(prior).tolist():
             rows.append(row[0] if len(set(row)) == 1 else tuple(row))
-        return Start(PRIOR_COUNTS, *rows)
+        return Start(self.kind, *rows)
 
     def __str__(self) -> str:
         values = zip(_KEYS, (self.plays, self.reward_sum, self.square_sum), strict=True)

@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import InputError, nearest
 from ..settings import check_keys, read_number, read_settings
 from .amounts import Counts, Empirical, Revenue
-from .base import Prior, check_prior
+from .base import Prior, check_arms, check_prior
 from .families import BERNOULLI, BETA, GAUSSIAN, Family
 from .hierarchical import Hierarchical
 from .parametric import Bernoulli, BetaRewards, Gaussian, TruncatedGaussian
@@ -35,6 +35,7 @@ __all__ = [
     "TruncatedGaussian",
     "check_prior",
     "prior",
+    "read_prior",
 ]
 
 PRIORS: dict[str, Callable[..., Prior]] = {
@@ -114,3 +115,13 @@ def prior(text: str, *, arms: int | None = None) -> Prior:
         if len(numbers) > 1 and key not in _KEYS_PER_ARM.get(name, ()):
             raise InputError(f"{key} of the prior {name} is one number, not {settings.get(key)!r}")
     return PRIORS[name](**values)
+
+
+def read_prior(given: str | Prior, *, arms: int | None = None) -> Prior:
+    """A prior, or the text of one, as functions take it; `arms` must agree with a prior that has them."""
+    if isinstance(given, str):
+        return prior(given, arms=arms)
+    known = check_prior(given)
+    if arms is not None and check_arms(arms) != known.arms:
+        raise InputError(f"the prior has {known.arms} arms, not {arms}; leave out arms")
+    return known

@@ -7,15 +7,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
 from ..settings import check_whole, read_number, write_number
+from ..showing import Shown
 from .families import Array, Family
 
+# Means that are drawn to show a prior, and arms that are shown.
+_DRAWN, _SHOWN = 200_000, 12
 
-class Prior(ABC):
+
+class Prior(Shown, ABC):
     """A distribution over problems with arms of one family.
 
     Subclasses set `family` and `arms` and write `draw`. `regret_means` and `counts` have defaults.
@@ -61,11 +66,64 @@ class Prior(ABC):
     def __str__(self) -> str:
         return type(self).__name__
 
+    def headline(self) -> str:
+        return f"{self}, {self.arms} arms"
+
+    def _means(self) -> Array:
+        """Means of problems that show what the prior is like, [problem, arm]."""
+        problems = max(_DRAWN // self.arms, 20)
+        return self.family.mean(self.draw(np.random.default_rng(0), problems))
+
+    def records(self) -> list[dict[str, Any]]:
+        """For each arm: mean and standard deviation of its mean reward, and nine means in ten."""
+        means = self._means()
+        low, high = np.quantile(means, (0.05, 0.95), axis=0)
+        columns = (means.mean(axis=0), means.std(axis=0), low, high)
+        names = ("mean", "sd", "low", "high")
+        return [
+            {"arm": arm, **dict(zip(names, map(float, each), strict=True))}
+            for arm, each in enumerate(zip(*columns, strict=True), 1)
+        ]
+
+    def rows(self) -> list[dict[str, str]]:
+        return [
+            {
+                "arm": str(each["arm"]),
+                "mean reward": f"{each['mean']:.3g}",
+                "standard deviation": f"{each['sd']:.2g}",
+                "nine in ten": f"{each['low']:.3g} to {each['high']:.3g}",
+            }
+            for each in self.records()[:_SHOWN]
+        ]
+
+    def remarks(self) -> list[str]:
+        return [f"... and {self.arms - _SHOWN} arms more"] if self.arms > _SHOWN else []
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw how the mean rewards of arms, and of the best arm, are distributed.
+
+        Returns matplotlib's axes.
+        """
+        from ..drawing import density, plot_axes
+
+        means = self._means()
+        error = means.std(axis=0).max() / np.sqrt(len(means))
+        alike = np.ptp(means.mean(axis=0)) <= 8.0 * error
+        lines = {"any arm": means.ravel()}
+        if not alike:
+            lines = {f"arm {arm}": each for arm, each in enumerate(means.T[:6], 1)}
+        axes = plot_axes(axes)
+        density(axes, {**lines, "the best arm": means.max(axis=1)}, x="mean reward")
+        axes.set_title(self.headline(), fontsize=9)
+        return axes
+
 
 def check_prior(prior: object) -> Prior:
     """The prior, or an error if it is something else."""
     if not isinstance(prior, Prior):
-        raise InputError(f"the prior must be a Prior such as Bernoulli(arms=2), not {prior!r}")
+        raise InputError(
+            f"the prior must be a Prior such as Bernoulli(arms=2), or a text such as bernoulli; not {prior!r}"
+        )
     return prior
 
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..settings import check_whole
+from ..showing import Shown
 from .base import Prior
 from .families import Array
 from .hierarchical import Hierarchical
@@ -50,8 +51,8 @@ _UNLIKELY = 0.01
 _FEW_PROBLEMS, _DRAWS, _MOST_DRAWN = 10, 400, 4_000_000
 
 
-@dataclass(frozen=True)
-class Fitted:
+@dataclass(frozen=True, repr=False)
+class Fitted(Shown):
     """A prior that was fitted to past tests.
 
     Attributes
@@ -220,42 +221,49 @@ class Fitted:
             found.append(_make_prior(drawn, self.model, maxima, self.prior.arms))
         return found
 
+    def headline(self) -> str:
+        tests = len(self.history.problems)
+        return f"{self.prior}, {self.prior.arms} arms, from {tests} test{'s' if tests > 1 else ''}"
+
+    def records(self) -> list[dict[str, Any]]:
+        """The parameters as numbers."""
+        return [
+            ({"arm": arm} if arm else {})
+            | {"parameter": each.name, "value": each.value, "low": each.low, "high": each.high}
+            for arm, estimates in self.estimates.items()
+            for each in estimates
+        ]
+
+    def remarks(self) -> list[str]:
+        return [*self.history.notes, *self.warnings()]
+
     def plot(self, axes: Any = None) -> Any:
         """Draw means as observed beside what the prior expects, the noise of the plays included.
 
         Returns matplotlib's axes.
         """
-        if axes is None:
-            from matplotlib.figure import Figure
+        from ..drawing import SKY, density, plot_axes
 
-            axes = Figure(figsize=(7, 4), layout="constrained").subplots()
         rng = np.random.default_rng(0)
-        drawn = self._drawn(rng, 200)
+        drawn = self._drawn(rng, max(200, 50_000 // len(self.history.plays)))
         if self.history.kind == COUNTS:  # bins would hold more or fewer of the whole numbers
             drawn = drawn + rng.uniform(-0.5, 0.5, drawn.shape)
         drawn = drawn / self.history.plays
         true = self.prior.family.mean(self.prior.draw(np.random.default_rng(1), 50_000)).ravel()
-        most = float(np.quantile(np.concatenate([drawn.ravel(), true]), 0.999))
-        least = float(np.quantile(np.concatenate([drawn.ravel(), true]), 0.001))
-        ends = np.linspace(
-            min(least, self.history.mean.min()), max(most, self.history.mean.max()), 31
+        axes = plot_axes(axes, 7.0, 4.0)
+        ends = density(
+            axes,
+            {
+                "the prior, with the noise of as many plays": drawn.ravel(),
+                "the prior: true means": true,
+            },
+            x="mean reward of an arm",
+            inside=self.history.mean,
         )
+        label = "history: means as observed"
         axes.hist(
-            self.history.mean,
-            ends,
-            density=True,
-            color="#9ec5e8",
-            label="history: means as observed",
+            self.history.mean, ends, density=True, color=SKY, alpha=0.5, label=label, zorder=0
         )
-        middle = (ends[1:] + ends[:-1]) / 2.0
-        for values, style, label in (
-            (drawn.ravel(), "-", "the prior, with the noise of as many plays"),
-            (true, "--", "the prior: true means"),
-        ):
-            density, _ = np.histogram(values, ends, density=True)
-            axes.plot(middle, density, style, color="#1f4e79", label=label)
-        axes.set_xlabel("mean reward of an arm")
-        axes.set_ylabel("density")
         axes.set_title(f"{self.prior}, fitted to {len(self.history.problems)} tests", fontsize=9)
         axes.legend(fontsize=8)
         return axes

@@ -6,13 +6,14 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, shown
 from ..files import check_new, read_text, written
+from ..progress import Told, with_progress
 from .content import FORMATS, Figure, Report, ReportTable
 from .drawing import save
 from .registry import study_of
@@ -25,8 +26,8 @@ def load_report(paths: str | Path | Sequence[str | Path]) -> Report:
     Parameters
     ----------
     paths : path or sequence of paths
-        The folder or the ``records.jsonl`` of a reproduction; or files with what ``evaluate``,
-        ``learn`` or ``search`` printed with ``--json``, which become one report.
+        The folder or the ``records.jsonl`` of a reproduction; an advice; or files with what
+        ``evaluate``, ``learn`` or ``search`` printed with ``--json``, which become one report.
 
     Returns
     -------
@@ -120,6 +121,7 @@ def check_targets(
             raise InputError(f"{folder} is no folder")
 
 
+@with_progress("drawing")
 def write_report(
     report: Report,
     out: str | Path | None = None,
@@ -128,7 +130,7 @@ def write_report(
     figures: str | Path | None = None,
     formats: str | Sequence[str] = "svg",
     force: bool = False,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Told = None,
 ) -> list[Path]:
     """Write a report to files.
 

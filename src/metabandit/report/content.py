@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import floor, log10
 from typing import Any
 
+from ..showing import Shown
 from ..tables import alignment
 
 
@@ -61,13 +62,14 @@ class Figure:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a report, under a heading."""
+    """A part of a report, under a heading; `code` is what to type, with what it is for."""
 
     id: str
     title: str
     paragraphs: tuple[str, ...] = ()
     tables: tuple[ReportTable, ...] = ()
     figures: tuple[Figure, ...] = ()
+    code: tuple[tuple[str, str], ...] = ()
 
 
 # A section to be: its id and title, with tables and figures of which some may be missing.
@@ -85,14 +87,18 @@ def make_sections(parts: Iterable[Part]) -> tuple[Section, ...]:
     return tuple(made)
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, repr=False)
+class Report(Shown):
     """A report: what it is about in a line or two, its facts, its sections."""
 
     title: str
     summary: tuple[str, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     sections: tuple[Section, ...] = ()
+
+    def headline(self) -> str:
+        parts = len(self.sections), len(self.tables()), len(self.figures())
+        return f"{self.title}: {parts[0]} sections, {parts[1]} tables, {parts[2]} pictures"
 
     def tables(self) -> list[ReportTable]:
         return [table for section in self.sections for table in section.tables]

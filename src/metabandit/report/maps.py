@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from ..drawing import BLUE, INK, LINES, SKY, VERMILION, logarithmic, new_axes
 from ..language.values import evaluate_tree
-from ..policies import IndexPolicy, OptimalPolicy, Policy
+from ..policies import IndexPolicy, OptimalPolicy, Policy, Setting
 from ..policies import policy as read_policy
 from ..priors import Bernoulli
 from ..priors.families import Array
 from .content import Figure
-from .drawing import BLUE, INK, LINES, SKY, VERMILION, logarithmic, new_axes
 
 # The optimal policy is drawn where it is solved in no time.
 _LONGEST = 300
@@ -27,6 +27,7 @@ def indices(
     policy: IndexPolicy, prior: Bernoulli, horizon: int, plays: Array, wins: Array
 ) -> Array:
     """The index of each arm, [arm, state], after so many plays and wins of each arm."""
+    policy = policy.on(Setting.of(prior, horizon))
     pseudo = policy.start.counts(prior)
     count = plays + pseudo[0][:, None]
     total = wins + pseudo[1][:, None]

@@ -1,4 +1,4 @@
-"""Reports of single runs: what `evaluate`, `learn`, `search` and `trial` print with --json."""
+"""Reports of single runs: what `evaluate`, `learn`, `search`, `trial` and `advise` print with --json."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from functools import partial
 from typing import Any
 
 from ..data import read_data
+from ..drawing import Line, curves, dots, lengths
 from ..engine.results import NORMAL_95, floor_name
 from ..errors import InputError
-from ..policies.file import PolicyFile
+from ..policies.file import ADVICE_FORMAT, PolicyFile
 from ..priors import Bernoulli
 from ..priors import prior as read_prior
+from .advice import advice_report
 from .content import Cell, Figure, Part, Report, ReportTable, make_sections, number, percent, row
-from .drawing import Line, curves, dots, lengths
 from .maps import policy_maps
 from .registry import published_formulas
 from .trials import trial_parts
 
 SOURCES = (
-    "a report is made from what `evaluate`, `learn`, `search` or `trial` printed with --json, or from the "
-    "records of `reproduce`"
+    "a report is made from an advice, from what `evaluate`, `learn`, `search` or `trial` printed with --json, "
+    "or from the records of `reproduce`"
 )
 # Lines that one picture can hold.
 _MOST_LINES = 8
@@ -49,6 +50,8 @@ def run_report(value: Run, prefix: str) -> Report:
                 for place, item in enumerate(value["results"], 1)
             ]
         )
+    if value.get("format") == ADVICE_FORMAT:
+        return advice_report(value, prefix)
     if "seconds" not in value and "learned" in value:
         raise InputError(
             "this is the policy that was found, not the run; give what `learn` or `search` printed with --json"
@@ -101,26 +104,32 @@ def _policies(value: Run, prefix: str) -> ReportTable:
     if method != "exact":
         runs = f", {value['runs']} of each problem" if value["runs"] > 1 else ""
         how = f"{value['episodes']:,} episodes{runs}, seed {value['seed']}"
-    columns = ["policy", "regret", "simple regret", "plays of each arm"]
-    if floor is not None:
-        columns.insert(2, "above the floor")
-    rows = []
+    digits = 6 if method == "exact" else 4
+    rows: list[dict[str, Any]] = []
     for item in value["policies"]:
         half = _half(item, method)
-        above = []
+        cells = {"policy": item["policy"], "regret": number(item["mean_regret"], digits, half=half)}
+        if item.get("successes") is not None:
+            cells["successes"] = number(item["successes"], digits)
         if floor is not None:
             share = None if half is None else half / floor["regret"]
-            above = [percent(item["above_floor"], 2, half=share)]
-        regret = number(item["mean_regret"], 6 if method == "exact" else 4, half=half)
-        plays = " / ".join(f"{count:.1f}" for count in item["plays"][:4])
-        rows.append(row(item["policy"], regret, *above, number(item["simple_regret"], 3), plays))
+            cells["above the floor"] = percent(item["above_floor"], 2, half=share)
+        cells["simple regret"] = number(item["simple_regret"], 3)
+        cells["plays of each arm"] = " / ".join(f"{count:.1f}" for count in item["plays"][:4])
+        rows.append(cells)
+    columns = list(rows[0])
     if floor is not None:
-        rows.append(row(floor_name(floor.get("kind", "")), number(floor["regret"], 6), "", "", ""))
+        last = {
+            "policy": floor_name(floor.get("kind", "")),
+            "regret": number(floor["regret"], 6),
+            "successes": number(floor.get("expected_reward"), digits),
+        }
+        rows.append({title: last.get(title, "") for title in columns})
     return ReportTable(
         f"{prefix}-policies",
         "Regret of each policy",
         tuple(columns),
-        tuple(rows),
+        tuple(row(*cells.values()) for cells in rows),
         caption=f"{_problems(value)}; {how}. Less is better.",
     )
 

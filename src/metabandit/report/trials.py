@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..drawing import new_axes
 from ..errors import InputError
 from ..priors.families import Array
 from .content import Cell, Figure, Part, ReportTable, number, row
-from .drawing import new_axes
 
 # Squares per side that still have room for numbers.
 _NUMBERED = 11
@@ -37,7 +37,12 @@ def power_figure(value: Run, prefix: str = "trial") -> Figure:
         "Type-I error and power",
         f"Probability that the test {test} rejects equal rates; on the diagonal, where they are equal, "
         f"that is its type-I error.",
-        partial(_maps, value, "rejection", 0.0, 1.0),
+        partial(
+            _maps,
+            value,
+            "rejection",
+            f"{value['horizon']} patients, test {test}\nchance to reject (diagonal: type-I error)",
+        ),
     )
 
 
@@ -47,7 +52,12 @@ def successes_figure(value: Run, prefix: str = "trial") -> Figure:
         f"{prefix}-successes",
         "Successes",
         "Expected successes per patient.",
-        partial(_maps, value, "successes", 0.0, 1.0),
+        partial(
+            _maps,
+            value,
+            "successes",
+            f"{value['horizon']} patients\nexpected successes per patient",
+        ),
     )
 
 
@@ -66,23 +76,26 @@ def _sides(value: Run) -> list[float] | None:
     return inside if len(inside) > 1 else None
 
 
-def _maps(value: Run, key: str, low: float, high: float) -> Any:
+def _maps(value: Run, key: str, title: str) -> Any:
     """One panel per design, arm 1 upwards and arm 2 to the right; darker is more."""
     rates = _sides(value)
     if rates is None:
         raise InputError("a map needs all combinations of some rates of two arms: give --grid")
     designs = value["designs"]
-    columns = min(2, len(designs))
+    columns = 2 if len(designs) == 4 else min(3, len(designs))
     lines = -(-len(designs) // columns)
+    numbered = len(rates) <= _NUMBERED
     figure, panels = new_axes(
-        3.4 * columns, 0.4 + 3.2 * lines, nrows=lines, ncols=columns, squeeze=False
-    )
+        max(4.0, 3.4 * columns) + (0.0 if numbered else 0.6), 0.7 + 3.2 * lines,
+        nrows=lines, ncols=columns, squeeze=False,
+    )  # fmt: skip
+    figure.suptitle(title, fontsize=9, x=0.01, ha="left")
     for panel in panels.ravel()[len(designs) :]:
         panel.set_axis_off()
     for panel, item in zip(panels.ravel(), designs, strict=False):
         shades = _values(item["points"], rates, key)
-        panel.imshow(shades, cmap="cividis_r", vmin=low, vmax=high, origin="lower")
-        if len(rates) <= _NUMBERED:
+        drawn = panel.imshow(shades, cmap="cividis_r", vmin=0.0, vmax=1.0, origin="lower")
+        if numbered:
             for (first, second), shade in np.ndenumerate(shades):
                 panel.text(
                     second, first, f"{shade:.2f}".replace("0.", ".", 1), ha="center", va="center",
@@ -99,6 +112,8 @@ def _maps(value: Run, key: str, low: float, high: float) -> Any:
         )
         panel.grid(visible=False)
         panel.spines[:].set_visible(False)
+    if not numbered:
+        figure.colorbar(drawn, ax=panels, shrink=0.8)
     return figure
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from ..drawing import INK
 from .content import Figure, Report, ReportTable
-from .drawing import INK, svg
+from .drawing import svg
 
 _LATEX = {
     **{letter: rf"\{letter}" for letter in "&%$#_{}"},
@@ -74,10 +75,11 @@ def as_markdown(report: Report, pictures: Mapping[str, str] | None = None) -> st
         parts.append("".join(f"- {say(name)}: {say(value)}\n" for name, value in report.facts))
     for section in report.sections:
         drawn = [figure for figure in section.figures if figure.id in links]
-        if not drawn and not section.tables and not section.paragraphs:
+        if not (drawn or section.tables or section.paragraphs or section.code):
             continue
         parts.append(f"## {say(section.title)}\n")
         parts += [f"{say(text)}\n" for text in section.paragraphs]
+        parts += [f"{say(text)}:\n\n    {code}\n" for text, code in section.code]
         for figure in drawn:
             parts.append(f"![{say(figure.title)}]({links[figure.id]})\n\n{say(figure.caption)}\n")
         for table in section.tables:

@@ -16,13 +16,15 @@ Either way the level holds whatever the common rate, for an adaptive design too 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ..errors import InputError
 from ..priors.families import Array
 from .final import FinalStates
-from .testing import CONDITIONAL, Test
+from .testing import CONDITIONAL, Test, read_test
 
 # Common rates that the worst is looked for among, before the best of them is refined.
 _NULLS = 401
@@ -102,6 +104,37 @@ def own_rejections(test: Test, states: FinalStates, level: float) -> tuple[Array
     if test.name.partition(":")[0] == CONDITIONAL:
         return _conditional(states, value, level), None
     return _unconditional(states, value, level)
+
+
+def own_p_value(
+    states: FinalStates, plays: Sequence[int], successes: Sequence[int], test: str
+) -> float:
+    """The p-value of the design's own test for one outcome (see FinalStates.p_value)."""
+    read = read_test(test, states.arms)
+    if read.statistic is None:
+        raise InputError(f"the design's own tests are exact and exact-conditional, not {test}")
+    if not len(plays) == len(successes) == states.arms:
+        raise InputError(f"an outcome is patients and successes of each of the {states.arms} arms")
+    at = np.flatnonzero(
+        (states.plays == np.array(plays)[:, None]).all(axis=0)
+        & (states.successes == np.array(successes)[:, None]).all(axis=0)
+        & (states.weight > 0.0)
+    )
+    if not len(at):
+        raise InputError(
+            f"{states.policy} with {states.horizon} patients never ends with "
+            f"{', '.join(map(str, plays))} patients and {', '.join(map(str, successes))} successes"
+        )
+    value = np.round(read.statistic(states.plays, states.successes), 10)
+    extreme = (value >= value[at[0]]).astype(np.float64)
+    if read.name.partition(":")[0] != CONDITIONAL:
+        return min(WorstNull(states).largest(extreme), 1.0)
+    if value[at[0]] <= 0.0:
+        return 1.0
+    _, _, pair = _totals(states)
+    alike = pair == pair[at[0]]
+    weight = _null_weight(states)[alike]
+    return float(weight @ extreme[alike] / weight.sum())
 
 
 def _conditional(states: FinalStates, value: Array, level: float) -> Array:

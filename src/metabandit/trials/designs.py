@@ -11,7 +11,7 @@ EQUAL, CONSTRAINED = "equal", "crdp"
 
 
 def design(given: str | Policy) -> Policy:
-    """Read a design: a policy, `equal`, or `crdp:degree=0.9,minimum=10`.
+    """Read a design: a policy, `equal`, or `crdp:degree=0.9,minimum=10,penalty=75`.
 
     `equal` gives the next patient to an arm with the fewest, ties at random, so that arms differ by one
     patient at most.
@@ -22,7 +22,8 @@ def design(given: str | Policy) -> Policy:
     if name not in (EQUAL, CONSTRAINED):
         return policy(given)
     settings = read_settings(given, "design")[1]
-    check_keys(settings, ("degree", "minimum") if name == CONSTRAINED else (), f"the design {name}")
+    known = ("degree", "minimum", "penalty") if name == CONSTRAINED else ()
+    check_keys(settings, known, f"the design {name}")
     if name == EQUAL:
         return IndexPolicy("-n", start=Start(FREE), name=EQUAL)
     numbers = {key: read_number(value, f"{key} of {name}") for key, value in settings.items()}

@@ -30,9 +30,11 @@ from ..errors import InputError
 from ..feedback import IMMEDIATE, Feedback
 from ..memory import check_memory
 from ..policies import Plan, Policy, Progress
-from ..priors import Bernoulli, Prior, Table, check_prior
+from ..priors import Bernoulli, Prior, Table, read_prior
 from ..priors.families import BERNOULLI, Array
+from ..progress import Told, with_progress
 from ..settings import check_horizon, check_whole, read_number
+from ..showing import Shown
 from .designs import design
 
 # Success rates of each arm, or the distribution that they are drawn from.
@@ -44,8 +46,8 @@ Function = Callable[[Counts, Counts], Any]
 _CHUNK = 1 << 13
 
 
-@dataclass(frozen=True, eq=False)
-class FinalStates:
+@dataclass(frozen=True, eq=False, repr=False)
+class FinalStates(Shown):
     """The final counts that a design can come to, and how likely it does.
 
     Attributes
@@ -70,6 +72,9 @@ class FinalStates:
     def arms(self) -> int:
         """The number of arms."""
         return len(self.plays)
+
+    def headline(self) -> str:
+        return f"{self.policy}: {self.plays.shape[1]:,} final counts of {self.horizon} patients, {self.arms} arms"
 
     def mean(self, function: Function, rates: Rates) -> float:
         """The mean of a function of the final counts.
@@ -98,6 +103,33 @@ class FinalStates:
         # Where a state cannot be, the function need not have a value.
         there = probability > 0.0
         return round_sum(values[there] * probability[there])
+
+    def p_value(
+        self,
+        plays: Sequence[int],
+        successes: Sequence[int],
+        *,
+        test: str = "exact-conditional",
+    ) -> float:
+        """The p-value of the design's own test, for the outcome of a trial.
+
+        Parameters
+        ----------
+        plays, successes : sequence of int
+            The patients and the successes of each arm.
+        test : str
+            `exact-conditional` or `exact`, with settings as for `operating_characteristics`.
+
+        Examples
+        --------
+        >>> import metabandit as mb
+        >>> final = mb.final_states("thompson", 30)
+        >>> round(final.p_value((6, 24), (0, 15)), 4)
+        0.0009
+        """
+        from .critical import own_p_value
+
+        return own_p_value(self, plays, successes, test)
 
     def probability(self, rates: Rates) -> Array:
         """How likely each state is, with these success rates."""
@@ -203,14 +235,15 @@ def make_plan(
     return replace(item.plan(prior, horizon, progress), minimum=minimum)
 
 
+@with_progress("computing the trial")
 def final_states(
     policy: str | Policy,
     horizon: int,
     *,
-    prior: Prior | None = None,
+    prior: str | Prior | None = None,
     feedback: Feedback | Mapping[str, Any] | None = None,
     minimum: int = 0,
-    progress: Progress | None = None,
+    progress: Told = None,
 ) -> FinalStates:
     """All final counts of a trial and how likely they are, whatever the success rates.
 
@@ -220,14 +253,15 @@ def final_states(
         How patients are assigned to arms: a policy, or a design (`equal`, `crdp:degree=0.9`).
     horizon : int
         The number of patients.
-    prior : Prior, optional
+    prior : Prior or str, optional
         What the design takes the success rates to be; two arms, all rates equally likely by default.
     feedback : Feedback, optional
         Blocks of patients whose outcomes are known together; immediate by default.
     minimum : int
         Patients that every arm has before the policy decides.
-    progress : callable, optional
-        Called as progress(work done, work in all).
+    progress : callable or bool, optional
+        Called as progress(work done, work in all). By default a bar shows in terminals and notebooks if
+        it takes more than two seconds; False for none.
 
     Returns
     -------
@@ -240,7 +274,7 @@ def final_states(
     >>> round(final.mean(lambda plays, successes: plays[1] > plays[0], (0.3, 0.5)), 4)
     0.7904
     """
-    prior = Bernoulli(2) if prior is None else check_prior(prior)
+    prior = read_prior("bernoulli" if prior is None else prior)
     plan = make_plan(policy, horizon, prior=prior, minimum=minimum, progress=progress)
     return run_plan(plan, prior.arms, check_horizon(horizon), Feedback.read(feedback))
 
@@ -262,7 +296,7 @@ def run_plan(
     check_memory(
         (200 if arms == 2 else 260) * final,
         f"the final states of {arms} arms and {horizon} patients",
-        "choose fewer patients",
+        "choose fewer patients, or the method monte-carlo",
     )
     run: TwoArms | ThreeArms
     if feedback != IMMEDIATE:

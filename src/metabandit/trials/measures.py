@@ -28,6 +28,7 @@ from ..engine.states import Counts
 from ..engine.threads import one_blas_thread
 from ..priors import Bernoulli, Table
 from ..priors.families import Array
+from ..showing import Shown
 from .final import FinalStates, Rates
 from .testing import estimates
 
@@ -38,8 +39,8 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _EQUAL = 1e-12
 
 
-@dataclass(frozen=True)
-class Characteristics:
+@dataclass(frozen=True, repr=False)
+class Characteristics(Shown):
     """The operating characteristics of a design at given success rates, or averaged over a prior.
 
     Attributes
@@ -94,6 +95,26 @@ class Characteristics:
     difference_mse: float | None
     stopped: tuple[float, ...]
     episodes: int = 0
+
+    def headline(self) -> str:
+        rates = (
+            self.rates if isinstance(self.rates, str) else ", ".join(map("{:g}".format, self.rates))
+        )
+        rejects = "" if self.rejection is None else f", rejects {self.rejection:.4f}"
+        return f"at {rates}: {self.successes:.3f} successes{rejects}, chooses best {self.correct_selection:.4f}"
+
+    def records(self) -> list[dict[str, Any]]:
+        """One record with a column per number."""
+        line: dict[str, Any] = {}
+        for key, value in self.to_dict().items():
+            if isinstance(value, tuple):
+                line |= {f"{key}_{place}": item for place, item in enumerate(value, 1)}
+            elif isinstance(value, dict):
+                for q, numbers in value.items():
+                    line |= {f"{key}_{q}_{arm}": n for arm, n in enumerate(numbers, 1)}
+            else:
+                line[key] = value
+        return [line]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""

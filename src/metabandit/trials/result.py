@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InputError, nearest
 from ..feedback import Feedback
+from ..showing import Shown
 from .measures import Characteristics
 
 
-@dataclass(frozen=True)
-class Trial:
+@dataclass(frozen=True, repr=False)
+class Trial(Shown):
     """The operating characteristics of designs at some points.
 
     Attributes
@@ -39,6 +41,10 @@ class Trial:
         The p-value at which a trial stops at each look, if it may stop early.
     critical : mapping
         For each design the critical value of its own exact test, if that is the test.
+    imbalance : float
+        The share of all patients from which on an imbalance to the wrong side counts.
+    fewer_than : int or None
+        The number of patients that `fewer` compares with.
     """
 
     designs: Mapping[str, tuple[Characteristics, ...]]
@@ -52,6 +58,8 @@ class Trial:
     looks: tuple[int, ...]
     boundary: tuple[float, ...] | None
     critical: Mapping[str, float | None]
+    imbalance: float
+    fewer_than: int | None
 
     def __getitem__(self, name: str) -> tuple[Characteristics, ...]:
         if name not in self.designs:
@@ -78,6 +86,8 @@ class Trial:
             "minimum": self.minimum,
             "looks": list(self.looks),
             "boundary": None if self.boundary is None else list(self.boundary),
+            "imbalance": self.imbalance,
+            "fewer_than": self.fewer_than,
         }
 
     def rows(self) -> list[dict[str, str]]:
@@ -97,33 +107,100 @@ class Trial:
                 if point.rejection is not None:
                     row["rejects"] = f"{point.rejection:.4f}"
                 row["chooses best"] = f"{point.correct_selection:.4f}"
-                row["bias"] = " / ".join(
-                    "" if b is None else f"{round(b, 4) + 0.0:+.4f}" for b in point.bias
-                )
+                row["bias"] = " / ".join(map(signed, point.bias))
                 found.append(row)
         return found
 
+    def more_rows(self) -> list[dict[str, str]]:
+        """The rows of a second table: how patients and estimates are spread."""
+        found = []
+        for place in range(len(next(iter(self.designs.values())))):
+            for name, points in self.designs.items():
+                point = points[place]
+                spread = zip(
+                    *(point.plays_quantiles[q] for q in ("0.5", "0.05", "0.95")), strict=True
+                )
+                row = {
+                    "rates": rates_text(point.rates),
+                    "design": name,
+                    "patients: median (5 % to 95 %)": " / ".join(
+                        f"{middle} ({low} to {high})" for middle, low, high in spread
+                    ),
+                    "wrong side": share(point.wrong_imbalance),
+                }
+                if point.fewer is not None:
+                    row[f"fewer than {self.fewer_than}"] = " / ".join(map(share, point.fewer))
+                if point.favours is not None:
+                    row["rejects for each arm"] = " / ".join(map(share, point.favours))
+                row["root mse"] = " / ".join(
+                    "-" if mse is None else f"{math.sqrt(mse):.4f}" for mse in point.mse
+                )
+                if len(point.mse) == 2:
+                    row["difference: bias"] = signed(point.difference_bias)
+                    mse = point.difference_mse
+                    row["root mse of it"] = "-" if mse is None else f"{math.sqrt(mse):.4f}"
+                if len(self.looks) > 1:
+                    row["ends at each look"] = " / ".join(map(share, point.stopped))
+                found.append(row)
+        return found
+
+    _align = "llr"
+
+    def headline(self) -> str:
+        points = len(next(iter(self.designs.values())))
+        tested = "" if self.test is None else f", test {self.test}"
+        return (
+            f"{len(self.designs)} design{'s' if len(self.designs) > 1 else ''} at {points} "
+            f"point{'s' if points > 1 else ''}, {self.horizon} patients{tested}, {self.method}: "
+            f"{', '.join(self.designs)}"
+        )
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw how likely each design's test rejects at each point, or successes if there is none.
+
+        Returns matplotlib's axes.
+        """
+        from ..drawing import intervals, plot_axes
+
+        points = len(next(iter(self.designs.values())))
+        axes = plot_axes(axes, height=1.2 + min(0.3 * points, 14.0))
+        key = "successes" if self.test is None else "rejection"
+        series = {
+            name: [(rates_text(each.rates), float(getattr(each, key)), None) for each in found]
+            for name, found in self.designs.items()
+        }
+        title = "expected successes" if self.test is None else f"chance that {self.test} rejects"
+        intervals(axes, series, x=title)
+        axes.set_ylabel("success rates")
+        return axes
+
+    def records(self) -> list[dict[str, Any]]:
+        """All characteristics: one record per design and point."""
+        return [
+            {"policy": name, **point.records()[0]}
+            for name, points in self.designs.items()
+            for point in points
+        ]
+
     def csv(self) -> str:
         """All characteristics as CSV: one line per design and point, one column per number."""
-        lines: list[dict[str, Any]] = []
-        for name, points in self.designs.items():
-            for point in points:
-                line: dict[str, Any] = {"policy": name}
-                for key, value in point.to_dict().items():
-                    if isinstance(value, tuple):
-                        line |= {f"{key}_{place}": item for place, item in enumerate(value, 1)}
-                    elif isinstance(value, dict):
-                        for q, numbers in value.items():
-                            line |= {f"{key}_{q}_{arm}": n for arm, n in enumerate(numbers, 1)}
-                    else:
-                        line[key] = value
-                lines.append(line)
+        lines = self.records()
         columns = list(dict.fromkeys(key for line in lines for key in line))
         text = io.StringIO()
         writer = csv.DictWriter(text, columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows(lines)
         return text.getvalue()
+
+
+def share(value: float | None) -> str:
+    """A probability, in a cell."""
+    return "-" if value is None else f"{value:.4f}"
+
+
+def signed(value: float | None) -> str:
+    """A bias, in a cell; without a minus before a zero."""
+    return "-" if value is None else f"{round(value, 4) + 0.0:+.4f}"
 
 
 def rates_text(rates: tuple[float, ...] | str) -> str:

@@ -17,14 +17,14 @@ from ..feedback import Feedback
 from ..policies import Plan, Progress
 from ..priors import Prior, Table
 from ..priors.families import Array
-from ..settings import check_seed, check_threads, check_whole
+from ..settings import check_seed, check_threads
 from .critical import WorstNull, own_rejections
 from .final import FinalStates, Rates, run_plan
 from .measures import Asked, Characteristics, measure
 from .stopping import OBRIEN_FLEMING, p_values, read_boundary, shape
 from .testing import CONDITIONAL, TWO_SIDED, Test
 
-_EPISODES = 100_000
+EPISODES = 100_000
 # Simulated trials that are played at once.
 _AT_ONCE = 65_536
 
@@ -193,18 +193,17 @@ def run_designs(
     work: Work,
     plans: Sequence[Plan],
     method: str,
-    episodes: int | None,
+    episodes: int,
     seed: int,
     threads: int | None,
     progress: Progress | None,
 ) -> list[tuple[list[Characteristics], float | None]]:
     several = check_threads(threads)
     if method == MONTE_CARLO:
-        trials = check_whole(_EPISODES if episodes is None else episodes, "the episodes", 1)
         key = check_seed(seed)
         done: list[tuple[list[Characteristics], float | None]] = []
         for place, plan in enumerate(plans):
-            done.append(work.simulated(plan, trials, key, several))
+            done.append(work.simulated(plan, episodes, key, several))
             if progress is not None:
                 progress(place + 1, len(plans))
         return done

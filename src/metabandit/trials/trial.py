@@ -9,21 +9,22 @@ from typing import Any
 import numpy as np
 
 from ..engine import exact
-from ..engine.costs import trial_seconds
+from ..engine.costs import simulation_seconds, trial_seconds
 from ..engine.results import EXACT, MONTE_CARLO
 from ..engine.task import AUTO, METHODS
 from ..engine.threads import in_threads
 from ..errors import IndexFault, InputError, nearest
-from ..feedback import IMMEDIATE, Feedback
+from ..feedback import Feedback
 from ..memory import check_memory
-from ..policies import Plan, Policy, Progress
-from ..priors import Bernoulli, Prior, Table, check_prior
+from ..policies import Plan, Policy
+from ..priors import Bernoulli, Prior, Table, check_prior, read_prior
 from ..priors.families import Array
-from ..settings import check_horizon, check_whole, read_number
+from ..progress import Told, with_progress
+from ..settings import check_horizon, check_whole, read_grid, read_number
 from .final import Function, Rates, make_plan, read_points
 from .measures import Asked
 from .result import Trial
-from .running import Stopping, Work, run_designs
+from .running import EPISODES, Stopping, Work, run_designs
 from .stopping import read_looks
 from .testing import Test, check_level, read_test
 
@@ -31,25 +32,7 @@ from .testing import Test, check_level, read_test
 _MOST_SECONDS = 3600.0
 
 
-def read_grid(text: str | None) -> list[float]:
-    """The rates of a grid that is given as first:last:step, such as 0.1:0.9:0.1."""
-    if text is None:
-        return []
-    parts = text.split(":") if isinstance(text, str) else []
-    if len(parts) != 3:
-        raise InputError(f"a grid is first:last:step, such as 0.1:0.9:0.1; not {text!r}")
-    first, last, step = (read_number(part, "a number of the grid") for part in parts)
-    if not (0.0 <= first <= last <= 1.0 and step > 0.0):
-        raise InputError(
-            f"a grid goes from 0 or more to 1 or less, by steps greater than 0; {text} does not"
-        )
-    if step < 1e-6:
-        raise InputError(f"the steps of a grid are at least 0.000001, not {step:g}")
-    count = int((last - first) / step + 1e-9) + 1
-    # As people write them: 0.3, not 0.30000000000000004.
-    return [round(first + place * step, 12) for place in range(count)]
-
-
+@with_progress("computing the trials")
 def operating_characteristics(
     policies: str | Policy | Sequence[str | Policy],
     arms: Sequence[Rates] | None = None,
@@ -58,7 +41,7 @@ def operating_characteristics(
     grid: str | None = None,
     test: str | Function | None = "fisher",
     level: float = 0.05,
-    prior: Prior | None = None,
+    prior: str | Prior | None = None,
     feedback: Feedback | Mapping[str, Any] | None = None,
     minimum: int = 0,
     look_every: int | None = None,
@@ -69,7 +52,7 @@ def operating_characteristics(
     episodes: int | None = None,
     seed: int = 0,
     threads: int | None = None,
-    progress: Progress | None = None,
+    progress: Told = None,
 ) -> Trial:
     """The operating characteristics of trials with two arms, or three where memory allows.
 
@@ -90,7 +73,7 @@ def operating_characteristics(
         function(plays, successes) of the final counts, int32[arm, state], that says whether to reject.
     level : float
         The level of the test.
-    prior : Prior, optional
+    prior : Prior or str, optional
         What the designs take the success rates to be; all equally likely by default.
     feedback : Feedback, optional
         Blocks, delays (simulated only) and random plays (`min_share`); immediate by default.
@@ -112,8 +95,9 @@ def operating_characteristics(
         Simulated trials per point (100,000 by default), and their seed.
     threads : int, optional
         All cores by default; designs are shared among them.
-    progress : callable, optional
-        Called as progress(work done, work in all).
+    progress : callable or bool, optional
+        Called as progress(work done, work in all). By default a bar shows in terminals and notebooks if
+        it takes more than two seconds; False for none.
 
     Returns
     -------
@@ -132,14 +116,26 @@ def operating_characteristics(
         raise InputError("no design was given; name at least one, such as equal")
     horizon = check_horizon(horizon)
     count = _count_arms(arms, prior)
-    belief = Bernoulli(count) if prior is None else check_prior(prior)
-    points, sides = read_points(arms or (), count), read_grid(grid)
+    belief = Bernoulli(count) if prior is None else read_prior(prior, arms=count)
+    if not belief.family.binary:
+        raise InputError(
+            f"outcomes of a trial are successes or failures, but {belief} is of others"
+        )
+    points, sides = read_points(arms or (), count), [] if grid is None else read_grid(grid)
     if not points and not sides:
         raise InputError("no success rates were given: name points such as (0.3, 0.5), or a grid")
     told = Feedback.read(feedback)
     told.check(count, horizon)
     rows = sum(len(point.means) if isinstance(point, Table) else 1 for point in points)
-    _check_size(rows + len(sides) ** count, len(given), count, horizon, told)
+    size = rows + len(sides) ** count
+    if method not in METHODS:
+        raise InputError(f"unknown method {method!r}; {nearest(str(method), METHODS)}")
+    trials = EPISODES if episodes is None else check_whole(episodes, "the episodes", 1)
+    if method == MONTE_CARLO or told.delay != 0:
+        seconds = size * simulation_seconds(Bernoulli(count), horizon, trials)
+    else:
+        seconds = trial_seconds(Bernoulli(count), horizon, size, feedback=told)
+    _check_size(size, len(given), count, horizon, len(given) * seconds)
     points += product(sides, repeat=count) if sides else ()
     asked_test = None if test is None else read_test(test, count)
     level = check_level(level)
@@ -148,8 +144,6 @@ def operating_characteristics(
         raise InputError(f"the imbalance must be at least 0 and below 1, not {share:g}")
     least = None if fewer_than is None else check_whole(fewer_than, "fewer than", 1)
     looks = read_looks(look_every, horizon, told.ends(horizon))
-    if method not in METHODS:
-        raise InputError(f"unknown method {method!r}; {nearest(str(method), METHODS)}")
     plans = [
         make_plan(item, horizon, prior=belief, minimum=minimum, progress=progress) for item in given
     ]
@@ -160,7 +154,7 @@ def operating_characteristics(
     chosen = _pick(method, why, asked_test, looks, episodes)
     stop = Stopping.read(asked_test, level, looks, boundary)
     work = Work(horizon, told, points, asked_test, level, Asked(share, least, looks), stop)
-    done = run_designs(work, plans, chosen, episodes, seed, threads, progress)
+    done = run_designs(work, plans, chosen, trials, seed, threads, progress)
     return Trial(
         designs={name: tuple(found) for name, (found, _) in zip(names, done, strict=True)},
         horizon=horizon,
@@ -173,6 +167,8 @@ def operating_characteristics(
         looks=looks,
         boundary=None if stop.levels is None else stop.levels,
         critical={name: value for name, (_, value) in zip(names, done, strict=True)},
+        imbalance=share,
+        fewer_than=least,
     )
 
 
@@ -211,8 +207,8 @@ def power_of(
     return np.array(in_threads(power, plans, threads))
 
 
-def _count_arms(arms: Sequence[Rates] | None, prior: Prior | None) -> int:
-    if prior is not None:
+def _count_arms(arms: Sequence[Rates] | None, prior: str | Prior | None) -> int:
+    if prior is not None and not isinstance(prior, str):
         return check_prior(prior).arms
     for point in arms or ():
         if isinstance(point, Prior):
@@ -242,15 +238,13 @@ def _pick(
     return MONTE_CARLO
 
 
-def _check_size(points: int, designs: int, arms: int, horizon: int, feedback: Feedback) -> None:
+def _check_size(points: int, designs: int, arms: int, horizon: int, seconds: float) -> None:
     """Refuse what would take hours, or more memory than there is, before anything is made."""
-    told = IMMEDIATE if feedback.delay != 0 else feedback
-    seconds = designs * trial_seconds(Bernoulli(arms), horizon, points, feedback=told)
     if seconds > _MOST_SECONDS:
         raise InputError(
-            f"{points:,} points of {designs} design{'s' if designs > 1 else ''} with {horizon} patients "
-            f"would take about {seconds / 3600:,.1f} hours; choose a coarser grid, or fewer patients or "
-            f"designs"
+            f"{points:,} point{'s' if points > 1 else ''} of {designs} design{'s' if designs > 1 else ''} "
+            f"with {horizon} patients would take about {seconds / 3600:,.1f} hours; choose a coarser grid, "
+            f"fewer patients or designs, or simulation (monte-carlo) with fewer episodes"
         )
     check_memory(
         designs * points * (4000 + 8 * (arms + 2) * (horizon + 1)),

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ...drawing import Line, curves, dots, heat_maps, lengths
 from ...engine.results import NORMAL_95
 from ...language import length, parse
 from ...priors import Bernoulli
 from ...report.content import Figure
-from ...report.drawing import Line, curves, dots, heat_maps, lengths
 from ...report.maps import policy_maps
 from . import findings
 from .paper import HORIZONS

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ...data import read_data
 from ...errors import InputError
 from ...journal import Journal, read_lines
+from ...showing import Shown
 
 if TYPE_CHECKING:
     from ...policies import Policy
@@ -23,7 +24,7 @@ VERSION = 1
 _KEYS = {"id", "kind", "settings", "threads", "versions", "seconds", "result"}
 
 
-class Records(dict[str, dict[str, Any]]):
+class Records(Shown, dict[str, dict[str, Any]]):
     """The records of a reproduction, by the id of their step.
 
     Parameters
@@ -46,6 +47,9 @@ class Records(dict[str, dict[str, Any]]):
         self.scale = scale
         self.seed = seed
         self.journal: Journal | None = None
+
+    def headline(self) -> str:
+        return f"{len(self)} records of a reproduction, scale {self.scale}, seed {self.seed}"
 
     def result(self, key: str) -> dict[str, Any]:
         """The result of a step."""

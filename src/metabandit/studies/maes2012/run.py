@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError, nearest
+from ...progress import Told, shares, with_progress
 from ...settings import check_whole
 from ...workers import Job, Pending, make_workers
 from .plan import PARTS, SCALES, Step, steps
@@ -33,6 +34,7 @@ def default_folder(scale: str) -> Path:
     return Path(f"reproduction-{scale}")
 
 
+@with_progress("reproducing", shares)
 def reproduce(
     part: str = "all",
     *,
@@ -41,7 +43,7 @@ def reproduce(
     seed: int = 0,
     threads: int | None = None,
     executor: Executor | None = None,
-    progress: Callable[[float, str], None] | None = None,
+    progress: Told = None,
     announce: Callable[[str], None] | None = None,
 ) -> Records:
     """Reproduce the paper's experiments, beside today's policies and our own.

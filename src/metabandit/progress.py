@@ -1,0 +1,167 @@
+"""Progress of long work: a bar with the time left, in terminals and in notebooks.
+
+A bar shows after two seconds, and is gone when the work is done. Where standard error is neither a
+terminal nor a notebook there is none. Functions that call each other share the bar of the first.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, ParamSpec, Protocol, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# The argument `progress` of a function: what to call, None for a bar, or False for neither.
+Told = Any
+
+_PATIENCE = 2.0  # seconds before progress is worth showing
+_PAUSE = 0.25  # seconds between pictures in a notebook
+
+
+class Bar(Protocol):
+    """Called as bar(done, total) or, with another description, bar(done, total, what)."""
+
+    def __call__(self, done: float, total: float, what: str = ..., /) -> None: ...
+
+
+class _Notebook:
+    """A bar in the output of a notebook's cell."""
+
+    def __init__(self, what: str) -> None:
+        self.what, self.share = what, 0.0
+        self.began = self.drawn = time.monotonic()
+        self.handle: Any = None
+
+    def start(self) -> None:
+        from IPython.display import display
+
+        self.handle = display(self._picture(), display_id=True)
+
+    def update(self, done: float, total: float, what: str) -> None:
+        self.share, self.what = done / total if total else 0.0, what
+        if self.handle is not None and time.monotonic() - self.drawn > _PAUSE:
+            self.drawn = time.monotonic()
+            self.handle.update(self._picture())
+
+    def stop(self) -> None:
+        if self.handle is not None:
+            from IPython.display import HTML
+
+            self.handle.update(HTML(""))
+
+    def _picture(self) -> Any:
+        from html import escape
+
+        from IPython.display import HTML
+
+        left = ""
+        if self.share > 0.0:
+            seconds = (time.monotonic() - self.began) * (1.0 - self.share) / self.share
+            left = f", about {seconds // 60:.0f}:{seconds % 60:02.0f} left"
+        return HTML(
+            f'<progress value="{self.share:.4f}" max="1"></progress> {100 * self.share:.0f} %{left}: '
+            f"{escape(self.what)}"
+        )
+
+
+class _Terminal:
+    """A bar on standard error; `others` says how far other workers are."""
+
+    def __init__(self, what: str, others: object) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self.bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.percentage:>3.0f} %,"),
+            TimeRemainingColumn(),
+            TextColumn("left"),
+            TextColumn("" if others is None else "({task.fields[others]})"),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self.task = self.bar.add_task(what, total=None, others=others)
+
+    def start(self) -> None:
+        self.bar.start()
+
+    def update(self, done: float, total: float, what: str) -> None:
+        self.bar.update(self.task, completed=done, total=total, description=what)
+
+    def stop(self) -> None:
+        self.bar.stop()
+
+
+def in_notebook() -> bool:
+    """Whether a notebook shows what this process displays."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return getattr(shell, "kernel", None) is not None
+
+
+# Held by the function whose bar it is.
+_in_use = threading.Lock()
+
+
+@contextmanager
+def progress_bar(what: str, others: object = None) -> Iterator[Bar]:
+    """Show progress if the work takes over two seconds and somebody can see it."""
+    bar: _Notebook | _Terminal | None = None
+    mine = _in_use.acquire(blocking=False)
+    try:
+        if mine and in_notebook():
+            bar = _Notebook(what)
+        elif mine and sys.stderr.isatty():
+            bar = _Terminal(what, others)
+        if bar is None:
+            yield lambda done, total, what=what, /: None
+            return
+        known = bar
+        showing = threading.Timer(_PATIENCE, known.start)
+        showing.daemon = True
+        showing.start()
+        try:
+            yield lambda done, total, what=what, /: known.update(done, total, what)
+        finally:
+            showing.cancel()
+            showing.join()
+            known.stop()
+    finally:
+        if mine:
+            _in_use.release()
+
+
+def shares(bar: Bar) -> Callable[[float, str], None]:
+    """The progress of a function that tells the share that is done and what is going on."""
+    return lambda share, doing: bar(share, 1.0, doing)
+
+
+def with_progress(
+    what: str, told: Callable[[Bar], Callable[..., None]] = lambda bar: bar
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Give a function a bar if nobody says what to do with its progress.
+
+    `told` makes what the function calls from a bar.
+    """
+
+    def wrap(function: Callable[P, R]) -> Callable[P, R]:
+        @wraps(function)
+        def run(*args: P.args, **given: P.kwargs) -> R:
+            progress = given.get("progress")
+            if progress is False:
+                given["progress"] = None
+            elif progress is None or progress is True:
+                with progress_bar(what) as bar:
+                    given["progress"] = told(bar)
+                    return function(*args, **given)
+            return function(*args, **given)
+
+        return run
+
+    return wrap
