@@ -54,9 +54,10 @@ def exact_seconds(
 
     The problems of a table need not be counted: they are known.
     """
-    if prior.arms > 2:
-        return states(prior.arms, horizon) / 1e8
     problems = len(prior.means) if isinstance(prior, Table) else problems
+    if prior.arms > 2:
+        final = states(3, horizon) - states(3, horizon - 1) if prior.arms == 3 else 0
+        return states(prior.arms, horizon) / 1e8 + problems * final / 2e8
     # Short horizons have little to compute, but every problem has its pass.
     on_problems = problems * (horizon**3 / 1e10 + horizon / 1e7) + (5e-4 if problems else 0.0)
     if feedback != IMMEDIATE and horizon > MOST_PLAYS:
