@@ -129,7 +129,7 @@ def test_the_optimal_policy_answers_in_every_state():
 
 def test_live_play_follows_the_table():
     prior = mb.Bernoulli(3)
-    player = mb.Player("optimal", arms=["a", "b", "c"], horizon=12, seed=3)
+    player = mb.policy("optimal").player(["a", "b", "c"], horizon=12, seed=3)
     solved = mb.OptimalPolicy(prior, 12)
     plays, wins = [0, 0, 0], [0, 0, 0]
     for step in range(12):
