@@ -165,7 +165,7 @@ class Scenarios:
         # not worth a table.
         high = max(gittins_index(a, b, horizon) for a, b in kinds)
         low = float(np.quantile(best, 0.0005) - 1.2 * np.std(best))
-        prices = np.linspace(max(low, 0.005 * high), high, count)
+        prices = np.linspace(min(max(low, 0.005 * high), 0.8 * high), high, count)
         low = float(prices[0])
         # An index can be above: that of an arm which did better than one expects of any.
         beyond = np.append(prices, 1.0)
