@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from scipy.special import stdtrit
 
 import metabandit as mb
 from metabandit.priors.history import read_history
@@ -78,18 +79,19 @@ class Promise:
     name: str
     promised: list[float]
     real: list[float]
-    half: list[float]  # of the interval of the promise
+    ends: list[tuple[float, float]]  # of the interval of the promise
 
     def row(self) -> list[str]:
         off = np.subtract(self.promised, self.real)
         error = 1.96 * off.std(ddof=1) / math.sqrt(len(off))
-        kept = int((np.abs(off) <= self.half).sum())
+        low, high = np.transpose(self.ends)
+        kept = int(((low <= self.real) & (self.real <= high)).sum())
         return [
             self.name,
             f"{np.mean(self.promised):.1f}",
             f"{np.mean(self.real):.1f}",
             f"{off.mean():+.1f} ± {error:.1f}",
-            f"± {np.mean(self.half):.1f}",
+            f"{low.mean():.1f} to {high.mean():.1f}",
             f"{kept} of {len(off)}",
         ]
 
@@ -119,13 +121,16 @@ def promises(truth: tuple[float, float], histories: Iterable[int], resampled: in
             # The part of the promise that changes from history to history; regret of the policy
             # changes little beside it, and is simulated briefly.
             gains = [gain(policy, other, episodes=500, seed=seed) for other in others]
-            item.half.append(1.96 * float(np.std(gains, ddof=1)))
+            # A gain is positive, and known to a factor.
+            factor = math.exp(stdtrit(resampled - 1, 0.975) * np.std(np.log(gains), ddof=1))
+            item.ends.append((item.promised[-1] / factor, item.promised[-1] * factor))
         told = mb.evaluate(
             [thompson(*raw), "split"], table, HORIZON, episodes=4000, seed=seed, floor=False
         )
         found[1].promised.append(found[2].promised[-1])
         found[1].real.append(found[2].real[-1])
-        found[1].half.append(1.96 * told.difference(1, 0).standard_error)
+        half = 1.96 * told.difference(1, 0).standard_error
+        found[1].ends.append((found[1].promised[-1] - half, found[1].promised[-1] + half))
         print(f"  history {seed}: {[f'{p.promised[-1]:.1f} ({p.real[-1]:.1f})' for p in found]}")
     return found
 

@@ -22,7 +22,7 @@ from metabandit.report.content import significant
 from metabandit.studies.maes2012 import findings
 from metabandit.studies.maes2012.paper import HORIZONS, table1
 from metabandit.studies.maes2012.plan import studied_policies
-from metabandit.studies.maes2012.records import Records
+from metabandit.studies.records import Records
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from .errors import InputError
 from .language import ARM_VARIABLES, Constant, Tree, bind, parse, text, variables
@@ -290,6 +290,26 @@ class ByPosterior:
 
 
 @dataclass(frozen=True)
+class ByBelief:
+    """A rule that compares what is believed of all arms at once (see lookahead.py).
+
+    rule: kg or kg-star, the largest index of the knowledge gradient; ada-ucb, the largest index of ADA-UCB,
+        which reads the noise only; ids or ttts, an arm drawn with the probabilities of information-directed
+        or of top-two Thompson sampling
+    keep: of ttts, the probability with which the leader is played
+    """
+
+    rule: Literal["kg", "kg-star", "ada-ucb", "ids", "ttts"]
+    belief: Belief
+    keep: float = 0.5
+
+    @property
+    def number(self) -> float:
+        """What tells rules of a kind apart: 1 for KG*, -1 for no leader."""
+        return {"kg-star": 1.0, "ids": -1.0, "ttts": self.keep}.get(self.rule, 0.0)
+
+
+@dataclass(frozen=True)
 class ByEpochs:
     """UCB2 (Auer et al. 2002): the arm of the best index is played for an epoch.
 
@@ -363,4 +383,6 @@ class Own:
     function: Callable[..., Any]
 
 
-Decision = Index | ByTable | ByBonus | ByCuts | ByStates | ByPosterior | ByEpochs | ByTest | Own
+Decision = (
+    Index | ByTable | ByBonus | ByCuts | ByStates | ByPosterior | ByBelief | ByEpochs | ByTest | Own
+)

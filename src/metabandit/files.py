@@ -63,7 +63,10 @@ def read_text(path: str | Path, *, encoding: str = "utf-8") -> str:
     except FileNotFoundError:
         raise InputError(f"the file {shown(path)} does not exist") from None
     except UnicodeDecodeError as error:
-        raise InputError(f"the file {shown(path)} cannot be read as text: {error}") from None
+        raise InputError(
+            f"the file {shown(path)} cannot be read as text: {error}; save it as UTF-8, which Excel "
+            f"calls CSV UTF-8"
+        ) from None
     except (OSError, ValueError, TypeError) as error:
         raise InputError(
             f"the file {shown(path)} cannot be read as text: {_reason(error)}"

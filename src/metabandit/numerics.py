@@ -137,6 +137,70 @@ def beta_fraction(x: float, y: float, a: float, b: float) -> float:
     return value
 
 
+def beta_constant(a: float, b: float) -> float:
+    """What `beta_height` needs to know of a and b."""
+    n = a + b
+    constant = 0.5 * math.log(a / (2.0 * math.pi) * (b / n))
+    return constant + (stirling_rest(n) - stirling_rest(a) - stirling_rest(b))
+
+
+def beta_height(x: float, y: float, a: float, b: float, constant: float) -> float:
+    """The logarithm of x^a y^b / B(a, b), where y = 1 - x."""
+    n, d = a + b, b * x - a * y
+    # a ln(n x / a) + b ln(n y / b), where n x = a + d and n y = b - d.
+    height = a * (math.log1p(d / a) if abs(d) < 0.5 * a else math.log(x * (n / a)))
+    height += b * (math.log1p(-d / b) if abs(d) < 0.5 * b else math.log(y * (n / b)))
+    return height + constant
+
+
+def beta_share(x: float, a: float, b: float, height: float) -> float:
+    """The incomplete Beta function I(x; a, b), with the height of x."""
+    if x <= (a + 1.0) / (a + b + 2.0):
+        return math.exp(height) * beta_fraction(x, 1.0 - x, a, b)
+    return 1.0 - math.exp(height) * beta_fraction(1.0 - x, x, b, a)
+
+
+def beta_optimist(discount: float, a: float, b: float) -> float:
+    """The optimistic Gittins index (Gutin, Farias 2016) of an arm with a Beta(a, b) mean u.
+
+    The v with v = (1 - discount) E[u] + discount E[max(v, u)], E[max(v, u)] = v I(v; a, b) + E[u] (1 - I(v; a + 1, b)): the
+    price at which one play breaks even that tells u itself. What is to be zero is concave and rises, so that
+    Newton's method climbs to v from the mean.
+    """
+    if not (0.0 <= discount < 1.0 and 0.0 < a < math.inf and 0.0 < b < math.inf):
+        return math.nan
+    mean = a / (a + b)
+    constant = beta_constant(a, b)
+    v = mean
+    for _ in range(200):
+        if not 0.0 < v < 1.0:
+            break
+        height = beta_height(v, 1.0 - v, a, b, constant)
+        below = beta_share(v, a, b, height)
+        # I(v; a + 1, b) is I(v; a, b) - v^a (1 - v)^b / (a B(a, b)).
+        larger = v * below + mean * (1.0 - below + math.exp(height) / a)
+        step = ((1.0 - discount) * mean + discount * larger - v) / (1.0 - discount * below)
+        v += step
+        if step <= 1e-14:
+            break
+    return min(v, 1.0)
+
+
+def normal_optimist(discount: float) -> float:
+    """The same for a mean with the standard normal distribution: v = discount E[max(v, u)]."""
+    if not 0.0 <= discount < 1.0:
+        return math.nan
+    v = 0.0
+    for _ in range(200):
+        below = 0.5 * math.erfc(-v / math.sqrt(2.0))
+        density = math.exp(-0.5 * v * v) / math.sqrt(2.0 * math.pi)
+        step = (discount * (v * below + density) - v) / (1.0 - discount * below)
+        v += step
+        if step <= 1e-14:
+            break
+    return v
+
+
 def beta_start(p: float, a: float, b: float) -> float:
     """About ln(x/(1 - x)) for the p-quantile x of Beta(a, b), p <= 1/2."""
     if a >= 1.0 and b >= 1.0:
@@ -168,8 +232,7 @@ def beta_quantile(p: float, a: float, b: float) -> float:
     if swapped:
         p, a, b = 1.0 - p, b, a
     n = a + b
-    constant = 0.5 * math.log(a / (2.0 * math.pi) * (b / n))
-    constant += stirling_rest(n) - stirling_rest(a) - stirling_rest(b)
+    constant = beta_constant(a, b)
     ln_p = math.log(p)
     w = min(max(beta_start(p, a, b), -740.0), 740.0)
     x = y = 0.5
@@ -179,10 +242,7 @@ def beta_quantile(p: float, a: float, b: float) -> float:
         if w > 0.0:
             x, y = y, x
         d = b * x - a * y
-        # a ln(n x / a) + b ln(n y / b), where n x = a + d and n y = b - d.
-        density = a * (math.log1p(d / a) if abs(d) < 0.5 * a else math.log(x * (n / a)))
-        density += b * (math.log1p(-d / b) if abs(d) < 0.5 * b else math.log(y * (n / b)))
-        density += constant
+        density = beta_height(x, y, a, b, constant)
         if x <= (a + 1.0) / (n + 2.0):
             fraction = beta_fraction(x, y, a, b)
             excess = density + math.log(fraction) - ln_p
@@ -358,6 +418,8 @@ DELAY = 0x3C6EF372
 # What tells the word of the lower bits of a reward's uniform number from that of the upper ones. With
 # another key instead, the upper bits would say what the lower ones are.
 FINE = 0xA54FF53A
+# What tells further random numbers of a block of pulls from the rewards.
+BLOCK = 0x510E527F
 # Streams: what a random number of a selection is for.
 TIES = 1
 CHOICES = 2

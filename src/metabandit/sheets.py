@@ -1,6 +1,6 @@
 """CSV files as people have them: any usual separator, decimal commas, percent signs, blanks, Excel's mark.
 
-Cells are separated by tabs, semicolons or commas, whichever the first line has, in this order. How
+Cells are separated by tabs, semicolons, bars or commas, whichever the first line has, in this order. How
 numbers are written is found out once for the whole file: with decimal points (1,250.5) or with
 decimal commas (1.250,5). If all numbers could be either, as 1.250 could, the file is refused.
 """
@@ -8,6 +8,7 @@ decimal commas (1.250,5). If all numbers could be either, as 1.250 could, the fi
 from __future__ import annotations
 
 import csv
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -46,7 +47,8 @@ def _value(cell: str, decimal: str) -> float | None:
         return None
     for mark in " '" + (COMMA if decimal == POINT else POINT):
         text = text.replace(mark, "")
-    return float(text.replace(decimal, POINT)) / scale
+    value = float(text.replace(decimal, POINT)) / scale
+    return value if value < math.inf else None
 
 
 def is_blank(cell: str) -> bool:
@@ -118,11 +120,14 @@ class Sheet:
 
 def read_sheet(path: str | Path) -> Sheet:
     """Read a CSV file; an error names the line and what to do."""
-    content = read_text(path, encoding="utf-8-sig")
+    content = read_text(path, encoding=_encoding(path))
+    # Lines that programs put before the titles are made empty, so that the others keep their numbers.
+    given = re.match(r"sep=(.)(?=\r?\n)", content)
+    content = re.sub(r"\A(?:sep=.(?=\r?\n)|# [^\n]*)", "", content)
     lines = content.splitlines()
-    first = next((line for line in lines if line.strip(" ,;\t\"'")), "")
+    first = next((line for line in lines if line.strip(" ,;|\t\"'")), "")
     bare = re.sub(r'"[^"]*"', "", first)
-    separator = next((mark for mark in "\t;," if mark in bare), ",")
+    separator = given[1] if given else next((mark for mark in "\t;|," if mark in bare), ",")
     found: list[tuple[int, tuple[str, ...]]] = []
     reader = csv.reader(StringIO(content, newline=""), delimiter=separator)
     line = 1
@@ -134,6 +139,18 @@ def read_sheet(path: str | Path) -> Sheet:
     except csv.Error as error:
         raise InputError(f"the file {path} is no CSV file, line {line}: {error}") from None
     return _arrange(str(path), found, separator)
+
+
+def _encoding(path: str | Path) -> str:
+    """UTF-8, or what Excel calls Unicode text; a spreadsheet is refused."""
+    try:
+        with Path(path).open("rb") as file:
+            head = file.read(4)
+    except (OSError, ValueError, TypeError):
+        return "utf-8"  # reading it says what is wrong
+    if head == b"PK\x03\x04":
+        raise InputError(f"{path} is a spreadsheet or an archive; export it as a CSV file")
+    return "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
 
 
 def make_sheet(columns: Mapping[str, Iterable[Any]], name: str = "the history") -> Sheet:
@@ -157,6 +174,11 @@ def _arrange(name: str, found: list[tuple[int, tuple[str, ...]]], separator: str
     head = found[0][1]
     titled = not any(_value(cell, mark) is not None for cell in head for mark in (POINT, COMMA))
     width = len(head)
+    if " " in head[0] and not any(head[1:]) and len(found) > 1 and sum(map(bool, found[1][1])) > 1:
+        raise InputError(
+            f"{name}, line {found[0][0]}: {head[0]!r} is a heading, and the first line must hold the titles "
+            f"of the columns; remove what stands above them"
+        )
     rows: list[tuple[str, ...]] = []
     for line, cells in found:
         # Spreadsheets leave separators behind the last column.
@@ -175,7 +197,8 @@ def _arrange(name: str, found: list[tuple[int, tuple[str, ...]]], separator: str
 
 
 def _named(separator: str) -> str:
-    return {"\t": "tabs", ";": "semicolons", ",": "commas"}[separator]
+    names = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas"}
+    return names.get(separator, repr(separator))
 
 
 def _decimal_mark(sheet: Sheet, separator: str) -> str:

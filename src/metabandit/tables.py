@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 def alignment(align: str, columns: int) -> str:
     """Return one letter per column, l or r; the last one given is repeated."""
-    return align + align[-1] * (columns - len(align))
+    return (align + align[-1] * (columns - len(align)))[:columns]
 
 
 def text_table(titles: Sequence[str], rows: Sequence[Sequence[str]], *, align: str) -> str:

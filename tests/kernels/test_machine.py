@@ -16,6 +16,7 @@ from metabandit.kernels import machine, opcodes, special
 from metabandit.language import Constant, Name, parse, text
 from metabandit.language.compile import compile_expression
 from metabandit.language.values import evaluate_tree
+from tests import naive
 from tests.language.test_text import DIGITS, listed, trees
 
 f32 = np.float32
@@ -108,6 +109,14 @@ class Slow:
         if tree.operator == "kl_upper":
             # The divergence is a sum of terms of size 1, so its rounding is absolute.
             return self.rounded(slow_kl_upper(x, more[0] + 4 * self.noise()))
+        if tree.operator in ("normal_quantile", "beta_optimist", "normal_optimist"):
+            numbers = np.broadcast_arrays(x, *more)
+            if more:
+                extreme = (np.minimum(*more) < 0.05) | (np.maximum(*more) > 1e4)
+                self.unsure |= (extreme | (x > 0) & (x < 1e-30)).any(axis=0)
+            flat = zip(*(item.ravel() for item in numbers), strict=True)
+            found = [naive.language.apply(tree.operator, list(map(float, item))) for item in flat]
+            return self.rounded(np.reshape(found, numbers[0].shape))
         if tree.operator == "beta_quantile":
             extreme = (np.minimum(*more) < 0.05) | (np.maximum(*more) > 1e4)
             self.unsure |= (extreme | (x > 0) & (x < 1e-30)).any(axis=0)

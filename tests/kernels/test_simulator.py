@@ -9,7 +9,8 @@ import pytest
 
 import metabandit as mb
 from metabandit.bayes.gittins import bonus_table, gittins_table, levels_of
-from metabandit.decisions import ByPosterior, ByTest
+from metabandit.bayes.whittle import prices_of
+from metabandit.decisions import ByBelief, ByPosterior, ByTest
 from metabandit.engine.precision import Precision
 from metabandit.engine.simulated import Sampling, Simulation
 from metabandit.policies import CATALOGUE
@@ -55,6 +56,18 @@ def naive_choice(policy, prior, horizon, *, fine=False):
     if policy.name == "optimal":
         return partial(naive.optimal_choice, policy=mb.OptimalPolicy(prior, horizon))
     plan = policy.plan(prior, horizon)
+    if policy.name == "whittle":
+        means = list(zip(prior.alpha, prior.beta, strict=True))
+        return partial(naive.whittle_choice, prices=prices_of(prior, horizon), means=means)
+    if isinstance(plan.decision, ByBelief):
+        known = {"belief": plan.decision.belief}
+        return {
+            "kg": partial(naive.knowledge_choice, star=False, **known),
+            "kg-star": partial(naive.knowledge_choice, star=True, **known),
+            "ids": partial(naive.shares_choice, keep=None, **known),
+            "ttts": partial(naive.shares_choice, keep=plan.decision.keep, **known),
+            "ada-ucb": partial(naive.ada_ucb_choice, noise=getattr(known["belief"], "noise", 0.0)),
+        }[plan.decision.rule]
     if isinstance(plan.decision, ByTest):
         return partial(naive.ab_test_choice, plays=plan.decision.plays, alpha=plan.decision.alpha)
     if isinstance(plan.decision, ByPosterior):
@@ -165,13 +178,28 @@ def test_many_plays_are_like_the_twin(text, name):
 
 
 @pytest.mark.parametrize(
-    "text", ["thompson", "thompson:sigma=0.7", "thompson:mean=1,spread=2", "bayes-ucb"]
+    "text",
+    [
+        "thompson",
+        "thompson:sigma=0.7",
+        "thompson:mean=1,spread=2",
+        "bayes-ucb",
+        "ogi",
+        "ids",
+        "ids:sigma=1",
+        "ttts:keep=0.7",
+        "kg",
+        "kg-star",
+        "ada-ucb",
+    ],
 )
 def test_posteriors_of_gaussian_arms_play_like_the_twin(text):
     assert_same_play(text, PRIORS["three-gaussian"])
 
 
-@pytest.mark.parametrize("text", ["thompson", "bayes-ucb"])
+@pytest.mark.parametrize(
+    "text", ["thompson", "bayes-ucb", "ogi:shift=5", "ids", "ttts", "kg", "kg-star", "whittle"]
+)
 def test_posteriors_of_unlike_arms_play_like_the_twin(text):
     assert_same_play(text, mb.Bernoulli(alpha=[0.5, 3], beta=[4, 2]))
 

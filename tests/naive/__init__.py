@@ -6,6 +6,7 @@ move.
 """
 
 from tests.naive.bounds import best_share, charge_bound, lagrangian_bound
+from tests.naive.coarse import play_coarsely
 from tests.naive.episodes import play_episode, quantile
 from tests.naive.exact import (
     best_of,
@@ -26,6 +27,15 @@ from tests.naive.gittins import gaussian_bonus, gittins_index
 from tests.naive.lanes import play_lanes
 from tests.naive.language import value
 from tests.naive.learning import eda, expected_gap_regret
+from tests.naive.lookahead import (
+    ada_ucb_choice,
+    best_arms,
+    ids_shares,
+    knowledge_choice,
+    shares_choice,
+    ttts_shares,
+    whittle_choice,
+)
 from tests.naive.policies import (
     TIE,
     ab_test_choice,

@@ -6,7 +6,7 @@ import itertools
 import math
 
 import numpy as np
-from scipy import special
+from scipy import optimize, special
 
 from metabandit.language import Apply, Constant, Name, Tree
 
@@ -42,6 +42,37 @@ def polynomial(values: list[float], weights: list[float]) -> float:
 
 
 # Of the first value and the last, as NumPy's numbers, and of all as they are.
+def _break_even(discount, mean, larger, low, high):
+    """The v with v = (1 - discount) mean + discount larger(v); larger(v) is E[max(v, u)]."""
+    if not 0 <= discount < 1:
+        return math.nan
+
+    def excess(v):
+        return v - (1 - discount) * mean - discount * larger(v)
+
+    if excess(high) <= 0.0:  # by rounding
+        return high
+    return optimize.brentq(excess, low, high, xtol=1e-15)
+
+
+def beta_optimist(discount, a, b):
+    if not (a > 0 and b > 0 and math.isfinite(a + b)):
+        return math.nan
+    mean = a / (a + b)
+
+    def larger(v):
+        return v * special.betainc(a, b, v) + mean * special.betaincc(a + 1, b, v)
+
+    return _break_even(discount, mean, larger, 0.0, 1.0)
+
+
+def normal_optimist(discount):
+    def larger(v):
+        return v * special.ndtr(v) + math.exp(-v * v / 2) / math.sqrt(2 * math.pi)
+
+    return _break_even(discount, 0.0, larger, -1.0, 50.0)
+
+
 _OPERATIONS = {
     "add": lambda x, y, values: x + y,
     "subtract": lambda x, y, values: x - y,
@@ -59,6 +90,8 @@ _OPERATIONS = {
     "exp": lambda x, y, values: np.exp(x),
     "abs": lambda x, y, values: abs(x),
     "kl_upper": lambda x, y, values: kl_upper(values[0], values[-1]),
+    "beta_optimist": lambda x, y, values: beta_optimist(*values),
+    "normal_optimist": lambda x, y, values: normal_optimist(values[0]),
     "normal_quantile": lambda x, y, values: special.ndtri(x),
     "beta_quantile": lambda x, y, values: special.betaincinv(values[1], values[2], values[0]),
     "polynomial": lambda x, y, values: polynomial(values[:4], values[4:]),

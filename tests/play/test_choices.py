@@ -49,6 +49,11 @@ KINDS = {
     "thompson, few plays": ("thompson", [(1, 0), (1, 1), (2, 1)], {}),
     "thompson, far apart": ("thompson", [(2, 1), (4000, 1900), (300, 160)], {"min_share": 0.02}),
     "thompson, Gaussian": ("thompson", APART, {"rewards": (None, None), "prior": "gaussian"}),
+    "ids": ("ids", APART, {}),
+    "ttts": ("ttts:keep=0.6", APART, {}),
+    "ttts, Gaussian": ("ttts", APART, {"rewards": (None, None), "prior": "gaussian"}),
+    "kg, equal": ("kg-star", [(9, 3), (9, 3), (7, 0)], {"horizon": 60}),
+    "ada-ucb": ("ada-ucb", [(9, 3), (9, 3), (7, 0)], {"horizon": 60}),
     "ucb2": ("ucb2:alpha=0.3", APART, {}),
     "ucb2, equal": ("ucb2:alpha=0.1", [(9, 3), (9, 3), (9, 3)], {}),
     "gittins": ("gittins", [(2, 1), (2, 1), (5, 1)], {"horizon": 30}),
@@ -102,7 +107,7 @@ def check(kind, count):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_arms_are_chosen_as_often_as_is_said(kind):
-    check(kind, 3000)
+    check(kind, 400 if kind.startswith(("ids", "ttts")) else 3000)
 
 
 # The others are of a kind with one of these.
@@ -115,6 +120,9 @@ QUICK_ONLY = (
     "constrained, equal",
     "split",
     "a test that ended",
+    "ids",
+    "ttts",
+    "ttts, Gaussian",
 )
 
 

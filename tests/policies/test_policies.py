@@ -84,7 +84,7 @@ def test_given_parameters_reach_the_formula_and_the_kernel():
         ("ucb", ["unknown policy 'ucb'", "did you mean", "ucb1", "ucb2"]),
         ("thomson", ["unknown policy 'thomson'", "did you mean thompson?"]),
         ("kl_ucb", ["unknown policy 'kl_ucb'", "kl-ucb"]),
-        ("zzz:C=1", ["unknown policy 'zzz'", "known: ab-test, bayes-ucb,"]),
+        ("zzz:C=1", ["unknown policy 'zzz'", "known: ab-test, ada-ucb,"]),
         ("ucb1:D=1", ["ucb1", "no parameter 'D'", "known: C"]),
         ("greedy:C=1", ["greedy", "no parameter 'C'", "it has none"]),
         ("ucb1:", ["nothing follows the colon"]),

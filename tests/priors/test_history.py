@@ -44,12 +44,22 @@ SAME = {
     .replace(",52", ",52,,")
     .replace(",40", ",40,,"),
     "one row per play": SINGLE,
+    "rewards in words": SINGLE.replace(",1\n", ",yes\n").replace(",0\n", ",No\n"),
+    "Excel's Unicode text": LONG.replace(",", "\t").encode("utf-16"),
+    "Excel's separator line": "sep=;\n" + LONG.replace(",", ";"),
+    "bars": LONG.replace(",", "|"),
+    "a comment above": "# exported on Monday, by hand\n" + LONG,
+    "a row of totals": LONG + "Total,all,4000,141\n",
+    "totals of each test": LONG.replace("2,A", "1,Total,2000,83\n2,A") + "2,Total,2000,58\n",
+    "carriage returns only": LONG.replace("\n", "\r"),
+    "one arm called Variant": "week,A Visitors,A Orders,B Variant Visitors,B Variant Orders\n"
+    "1,1000,31,1000,52\n2,900,18,1100,40\n",
 }
 
 
 def write(tmp_path, content, name="history.csv"):
     path = tmp_path / name
-    path.write_bytes(content.encode())
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path
 
 
@@ -75,6 +85,21 @@ def test_columns_by_name_are_read_like_a_file(tmp_path):
         read_history({"sent": [1], "clicks": [1, 2]})
     with pytest.raises(mb.InputError, match="CSV file, or columns"):
         read_history(3)
+
+
+def test_an_arm_is_called_variant_if_its_columns_are(tmp_path):
+    content = "Test;Control Visitors;Control Orders;Variant Visitors;Variant Orders\nx;9;3;9;5\n"
+    assert read_history(write(tmp_path, content)).arms == ("control", "variant")
+
+
+def test_frames_that_are_no_mapping_are_read_by_their_columns():
+    class Frame:  # as of polars
+        columns = ("test", "sent", "clicks")
+
+        def __getitem__(self, name):
+            return {"test": [1, 1], "sent": [10, 20], "clicks": [1, 2]}[name]
+
+    assert read_history(Frame()).plays.tolist() == [10, 20]
 
 
 def test_columns_can_be_named(tmp_path):
@@ -137,6 +162,11 @@ def test_single_rewards_have_one_noise(tmp_path):
         ("test,arm,n,mean,se\n1,A,9,2,1\n1,A,9,2,1\n", ["line 3", "given twice"]),
         ("test,arm,reward\n1,A,2.5\n1,B,3\n", ["one reward per arm"]),
         ('test,arm,sent,clicks\n1,A,"9,1\n', ["history.csv"]),
+        ("Report of the year\n\n" + LONG, ["line 1", "heading", "remove"]),
+        ("Report of the year,,,\n" + LONG, ["line 1", "heading", "remove"]),
+        (LONG + f"3,A,1{'0' * 400},1\n", ["line 6, column 3 (sent)", "no number"]),
+        (LONG.encode() + b"3,\xfc,1,1\n", ["cannot be read as text", "save it as UTF-8"]),
+        (b"PK\x03\x04" + bytes(range(99)), ["spreadsheet", "export it as a CSV file"]),
     ],
 )  # fmt: skip
 def test_bad_files_say_where_and_what_to_do(content, words, tmp_path):

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 
 import pytest
 
 import metabandit as mb
 from metabandit import load_report, write_report
 from metabandit.report.writing import as_markdown
-
-VIEWS = {
-    "desk": {"viewport": {"width": 1200, "height": 900}},
-    "dark": {"viewport": {"width": 1200, "height": 900}, "color_scheme": "dark"},
-    "phone": {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2},
-}
+from tests.commands import call
+from tests.report.pages import VIEWS, opened
 
 
 @pytest.fixture(scope="module")
@@ -52,12 +49,8 @@ def test_the_page_has_the_answer_first(advice):
 
 
 def test_the_commands_of_the_page_work(advice, tmp_path):
-    from tests.commands import call
-
     value = json.loads(advice.read_text("utf-8"))
     commands = [item["command"] for item in value["next"]]
-    import shlex
-
     for text in (f"{commands[0]} --episodes 100", commands[2]):
         done = call(shlex.split(text)[1:], tmp_path)
         assert done.returncode == 0, done.stderr
@@ -92,26 +85,17 @@ def test_a_damaged_advice_is_refused(advice, tmp_path, damage):
 @pytest.mark.browser
 def test_the_page_in_a_browser(browser, page, view):
     """No complaint, nothing loaded from elsewhere, nothing wider than the window."""
-    context = browser.new_context(**VIEWS[view])
-    seen = context.new_page()
-    complaints, asked = [], []
-    seen.on("console", lambda message: complaints.append(message.text))
-    seen.on("pageerror", lambda error: complaints.append(str(error)))
-    seen.on("request", lambda request: asked.append(request.url))
-    seen.goto(page.as_uri())
-    assert "more per test" in seen.locator("h1").inner_text()
-    assert seen.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    box = seen.locator("figure svg").bounding_box()
-    assert box["width"] > 250
-    assert box["x"] + box["width"] <= VIEWS[view]["viewport"]["width"]
-    for block in seen.locator("pre").all():
-        inner = block.evaluate("item => [item.scrollWidth, item.clientWidth]")
-        assert inner[0] <= inner[1]
-    seen.locator("#run1-policies th button").nth(3).click()
-    assert seen.locator("#run1-policies th").nth(3).get_attribute("aria-sort") == "ascending"
-    assert complaints == []
-    assert asked == [page.as_uri()]
-    context.close()
+    with opened(browser, page, view) as seen:
+        assert "more per test" in seen.locator("h1").inner_text()
+        assert seen.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        box = seen.locator("figure svg").bounding_box()
+        assert box["width"] > 250
+        assert box["x"] + box["width"] <= VIEWS[view]["viewport"]["width"]
+        for block in seen.locator("pre").all():
+            inner = block.evaluate("item => [item.scrollWidth, item.clientWidth]")
+            assert inner[0] <= inner[1]
+        seen.locator("#run1-policies th button").nth(3).click()
+        assert seen.locator("#run1-policies th").nth(3).get_attribute("aria-sort") == "ascending"
 
 
 @pytest.mark.browser

@@ -31,9 +31,10 @@ from metabandit.report.writing import as_markdown, latex, markdown
 from metabandit.studies.maes2012 import PARTS, SCALES, findings, paper
 from metabandit.studies.maes2012.findings import judge
 from metabandit.studies.maes2012.plan import steps, studied_policies
-from metabandit.studies.maes2012.records import Records
 from metabandit.studies.maes2012.report import reproduction_report
+from metabandit.studies.records import Records
 from tests.commands import call
+from tests.report.pages import VIEWS, opened
 
 ROOT = Path(__file__).parents[2]
 RECORDS = ROOT / "docs" / "reproduction" / "records.jsonl"
@@ -327,58 +328,46 @@ def test_what_is_written_is_escaped(tmp_path):
     assert nasty not in as_markdown(report).replace("\\<", "")
 
 
-VIEWS = {
-    "desk": {"viewport": {"width": 1200, "height": 900}},
-    "dark": {"viewport": {"width": 1200, "height": 900}, "color_scheme": "dark"},
-    "phone": {"viewport": {"width": 390, "height": 844}, "device_scale_factor": 2},
-}
-
-
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.browser
 def test_the_page_in_a_browser(browser, page, view):
     """It loads from the file alone, without a complaint; tables sort; nothing is cut off."""
-    context = browser.new_context(**VIEWS[view])
-    seen = context.new_page()
-    complaints, asked = [], []
-    seen.on("console", lambda message: complaints.append(message.text))
-    seen.on("pageerror", lambda error: complaints.append(str(error)))
-    seen.on("request", lambda request: asked.append(request.url))
-    seen.goto(page.as_uri())
-    # A column of numbers, up and down.
-    column = "#table1-bernoulli tbody tr td:nth-child(4)"
-    head = seen.locator("#table1-bernoulli th").nth(3)
+    with opened(browser, page, view) as seen:
+        # A column of numbers, up and down.
+        column = "#table1-bernoulli tbody tr td:nth-child(4)"
+        head = seen.locator("#table1-bernoulli th").nth(3)
 
-    def values():
-        read = seen.locator(column).evaluate_all("cells => cells.map(cell => cell.dataset.value)")
-        return [float(value) for value in read if value is not None]
+        def values():
+            read = seen.locator(column).evaluate_all(
+                "cells => cells.map(cell => cell.dataset.value)"
+            )
+            return [float(value) for value in read if value is not None]
 
-    printed = values()
-    assert printed != sorted(printed)
-    head.locator("button").click()
-    assert values() == sorted(printed)
-    assert head.get_attribute("aria-sort") == "ascending"
-    head.locator("button").press("Enter")
-    assert values() == sorted(printed, reverse=True)
-    # A column of text.
-    seen.locator("#table1-bernoulli th button").first.click()
-    names = seen.locator("#table1-bernoulli tbody tr td:first-child").all_text_contents()
-    assert names == seen.evaluate("names => [...names].sort((a, b) => a.localeCompare(b))", names)
-    # Nothing is wider than the window; wide tables scroll in their own box.
-    assert seen.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    for figure in seen.locator("figure svg").all():
-        box = figure.bounding_box()
-        assert box["width"] > 250
-        assert box["x"] >= 0
-        assert box["x"] + box["width"] <= VIEWS[view]["viewport"]["width"]
-    colours = seen.evaluate(
-        "[getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor]"
-    )
-    light = [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in colours]
-    assert (light[0] > light[1]) == (view == "dark")
-    assert complaints == []
-    assert asked == [page.as_uri()]
-    context.close()
+        printed = values()
+        assert printed != sorted(printed)
+        head.locator("button").click()
+        assert values() == sorted(printed)
+        assert head.get_attribute("aria-sort") == "ascending"
+        head.locator("button").press("Enter")
+        assert values() == sorted(printed, reverse=True)
+        # A column of text.
+        seen.locator("#table1-bernoulli th button").first.click()
+        names = seen.locator("#table1-bernoulli tbody tr td:first-child").all_text_contents()
+        assert names == seen.evaluate(
+            "names => [...names].sort((a, b) => a.localeCompare(b))", names
+        )
+        # Nothing is wider than the window; wide tables scroll in their own box.
+        assert seen.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        for figure in seen.locator("figure svg").all():
+            box = figure.bounding_box()
+            assert box["width"] > 250
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= VIEWS[view]["viewport"]["width"]
+        colours = seen.evaluate(
+            "[getComputedStyle(document.body).color, getComputedStyle(document.body).backgroundColor]"
+        )
+        light = [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in colours]
+        assert (light[0] > light[1]) == (view == "dark")
 
 
 @pytest.mark.browser

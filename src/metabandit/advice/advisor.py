@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..engine.limits import TimeLimit
 from ..engine.problems import draw_problems
 from ..engine.results import NORMAL_95
 from ..engine.task import read_task, silent, stream
@@ -53,7 +54,7 @@ def advise(
     value: float | None = None,
     seed: int = 0,
     effort: float | None = None,
-    time_limit: float | None = None,
+    time_limit: float | str | TimeLimit | None = None,
     floor_effort: float | None = None,
     threads: int | None = None,
     out: str | Path | None = None,
@@ -85,8 +86,8 @@ def advise(
     effort : float, optional
         2 lets everything take about twice as long, 0.5 half as long; 1 by default, or as much as the time
         limit allows.
-    time_limit : float, optional
-        Seconds after which there is an answer, whatever is still open.
+    time_limit : float, str or TimeLimit, optional
+        Seconds after which there is an answer, whatever is still open; also as text, such as 5m.
     floor_effort : float, optional
         How much is computed for the floor where it is a lower bound (see `lower_bound`); by default as
         the effort, up to 1.
@@ -146,6 +147,7 @@ def advise(
         task,
         base,
         history,
+        began=began,
         free=effort is None and time_limit is not None,
         tell=progress or _quiet,
         announce=announce or silent,

@@ -214,7 +214,7 @@ class Advice(Shown):
             for item in self.policies
         ]
         axes = plot_axes(axes, 6.2, 1.1 + 0.36 * len(rows))
-        gains(rows, x=f"{self.unit} more per test than {self.today.name}", axes=axes)
+        gains(rows, x=f"{self.unit} more per test", axes=axes)
         return axes
 
     def next_steps(self, path: Path | None = None) -> list[tuple[str, str]]:

@@ -101,8 +101,8 @@ def explanation(advice: Advice) -> str:
         return "It plays the arm with the largest index, a sum of features with learned weights."
     if isinstance(item.policy, IndexPolicy) and len(item.policy.trees) == 1:
         read = variables(item.policy.tree)
-        meaning = ", ".join(f"{name} is {VARIABLES[name]}" for name in VARIABLES if name in read)
-        return f"It plays the arm with the largest {item.text}: {meaning}."
+        meaning = "; ".join(f"{name}: {VARIABLES[name]}" for name in VARIABLES if name in read)
+        return f"It always plays the arm with the largest {item.text} ({meaning})."
     known = CATALOGUE.get(item.name.partition(":")[0])
     return "" if known is None else f"It plays {known.description}."
 

@@ -24,7 +24,7 @@ from ..feedback import Feedback
 from ..learning import learn
 from ..learning.judges import EXACTLY, SIMULATED, Judge, judging_method
 from ..memory import duration
-from ..policies import CATALOGUE, IndexPolicy, Policy, policy
+from ..policies import CATALOGUE, Policy, policy
 from ..policies.file import Expression, PolicyFile
 from ..priors import Table
 from ..priors.fitting import Fitted
@@ -68,8 +68,8 @@ _LEARNING_WORK, _LEARNING_CANDIDATES, _POWER, _LONG = 1.2e11, 400 * 14, 1.6, 400
 _GENERATION, _GENERATIONS, _FEW = 11, 15, 8
 # Shares of the time that is left: first look, formulas, learning, comparison, floor; then wrong priors.
 _SHARES = {"first": 0.2, "formulas": 0.25, "learning": 0.4, "comparison": 0.6, "floor": 0.25}
-# Of a time limit, what is kept for the end.
-_RESERVE = 0.03
+# Of a time limit, the share and the seconds that are kept for the end.
+_RESERVE, _RESERVED = 0.03, 0.3
 # A formula may have this much more regret than the learned policy and still be what is recommended; less
 # than the second share is nothing, even where it is exact.
 _WORTH_IT, _SOMETHING = 0.01, 0.001
@@ -82,6 +82,7 @@ class Steps:
 
     measured: what policies bring on problems that no search has seen; the first is today's
     kinds, files: of each of these policies; the second only of what was searched for
+    began: when, by the monotonic clock
     free: whether the time limit alone says how much is computed
     """
 
@@ -91,6 +92,7 @@ class Steps:
         today: Policy,
         history: Fitted | None,
         *,
+        began: float,
         free: bool,
         tell: Tell,
         announce: Callable[[str], None],
@@ -103,7 +105,7 @@ class Steps:
             task = replace(task, prior=part.held_out or part)
         self.task, self.today, self.history, self.free = task, today, history, free
         self.announce = announce
-        self.clock, self.began = TimeLimit(), time.monotonic()
+        self.clock, self.began = TimeLimit(), began
         self.kinds: list[str] = []
         self.files: dict[int, PolicyFile] = {}
         self.skipped: list[tuple[str, str]] = []
@@ -148,6 +150,8 @@ class Steps:
 
     def _warm_up(self) -> None:
         """Load what is compiled, or compile it, which no time limit is for."""
+        from ..kernels.jit import seconds_compiling
+
         task, ready = self.task, simulated.is_compiled()
         if self.measured.exact:
             exact.announce_compilation(task.prior.arms, self.announce, task.feedback)
@@ -161,8 +165,8 @@ class Steps:
         judge.judge([policy("r", start=task.start)], 0)
         limit = task.time_limit
         # To load what is compiled is part of the command.
-        spent = time.monotonic() - self.began if ready else limit.passed
-        self.clock = TimeLimit((1.0 - _RESERVE) * limit.seconds - spent)
+        spent = limit.passed + (seconds_compiling() if ready else 0.0)
+        self.clock = TimeLimit((1.0 - _RESERVE) * limit.seconds - _RESERVED - spent)
 
     # First look ----------------------------------------------------------------------------------
 
@@ -178,7 +182,7 @@ class Steps:
         everyone = [
             place
             for place, item in enumerate(found.policies)
-            if costs.slowness(item) < _FAR_TOO_SLOW
+            if place == 0 or costs.slowness(item) < _FAR_TOO_SLOW
         ]
         work = self.size * sum(costs.slowness(found.policies[place]) for place in everyone)
         first = FEWEST * min(64, max(1, int(_FIRST_WORK * task.effort / work / FEWEST)))
@@ -316,12 +320,8 @@ class Steps:
         found.clock = self.clock
         for place in able[:2]:
             text = f"{found.policies[place].name}:start=prior-counts"
-            other = IndexPolicy(
-                found.policies[place].tree,  # type: ignore[attr-defined]
-                parameters=found.policies[place].parameters,  # type: ignore[attr-defined]
-                start=self.task.start,
-                name=text,
-            )
+            other = policy(found.policies[place].name, start=self.task.start)
+            other.name = text
             if costs.slowness(other) < _FAR_TOO_SLOW:
                 found.play([self._add(other, CLASSIC)], self.first)
 
@@ -422,8 +422,11 @@ class Steps:
 
     def recommended(self) -> int:
         """What to use."""
+        baseline = self._best(BASELINE)
+        if baseline is None or self.measured.difference(baseline, 0).mean >= 0.0:
+            baseline = 0
         candidates = {
-            BASELINE: self._best(BASELINE, YOURS),
+            BASELINE: baseline,
             CLASSIC: self._best(CLASSIC),
             FORMULA: self._place(FORMULA),
             LEARNED: self._place(LEARNED),

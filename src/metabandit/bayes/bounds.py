@@ -62,7 +62,7 @@ from ..progress import Told, with_progress
 from ..settings import check_horizon, check_seed, check_threads
 from ..showing import Shown
 from .induction import Progress
-from .lagrange import lagrangian_bound, suits_lagrangian
+from .lagrange import lagrangian_prices, suits_lagrangian
 from .scenarios import BATCH, Scenarios, scenario_seconds, table_seconds
 
 # A change of this file that changes figures makes it another version: kept bounds are computed again.
@@ -254,7 +254,7 @@ def _best_of(
     if isinstance(prior, Bernoulli) and suits_lagrangian(prior, horizon):
         first, _ = scenarios.regret("choose", max(plan.episodes // 8, 1000))
         estimate = _estimate(most, pilot, weight, first)
-        lagrangian = most - lagrangian_bound(prior, horizon, scenarios.map)
+        lagrangian = most - lagrangian_prices(prior, horizon, scenarios.map)[0]
         if lagrangian > estimate:
             policy_regret, _ = scenarios.regret("report", plan.episodes)
             report(1.0)

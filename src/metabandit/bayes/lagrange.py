@@ -24,10 +24,10 @@ def suits_lagrangian(prior: Bernoulli, horizon: int) -> bool:
     return horizon <= 30 or (horizon <= 8 * prior.arms and horizon <= 500)
 
 
-def lagrangian_bound(
+def lagrangian_prices(
     prior: Bernoulli, horizon: int, do: Callable[[Callable[[int], Any], int], list[Any]]
-) -> float:
-    """The Lagrangian bound on the reward."""
+) -> tuple[float, Array]:
+    """The Lagrangian bound on the reward, and the price of a play at each time that gives it."""
     from scipy.optimize import fmin_l_bfgs_b
 
     from ..kernels.lagrange import lagrange
@@ -58,8 +58,10 @@ def lagrangian_bound(
         return total, slope
 
     prices = np.full(horizon, 0.8 * prior.expected_best())
-    least = np.inf
+    least, best = np.inf, prices
     for warmth in (0.1, 0.03, 0.01, 0.003, 0.001, 0.0003):
         prices = fmin_l_bfgs_b(bound, prices, args=(warmth,), m=20, maxiter=60)[0]
-        least = min(least, bound(prices, 0.0)[0])
-    return float(least)
+        value = bound(prices, 0.0)[0]
+        if value < least:
+            least, best = value, prices
+    return float(least), best

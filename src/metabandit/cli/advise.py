@@ -61,7 +61,9 @@ def command(
     elif show not in (None, _REGRET):
         raise InputError(f"--show takes regret or {SUCCESSES}, not {show!r}")
     if time_limit is not None:
-        given["time_limit"] = max(0.1, read_seconds(time_limit) - seconds_so_far())
+        from ..engine.limits import TimeLimit
+
+        given["time_limit"] = TimeLimit(read_seconds(time_limit)).since(seconds_so_far())
     from ..advice import advise
 
     with progress_bar("advising") as bar, stopping(lambda: "there is no advice yet"):

@@ -113,6 +113,16 @@ def _show(learned: Learned, out: Path | None, show: str | None) -> None:
     start = getattr(learned.policy, "start", None)
     if start is not None:
         facts.append(("start", start))
+    if (clock := learned.coarse) is not None:
+        apart = 100.0 * (clock.coarse / clock.full - 1.0)
+        error = 196.0 * clock.standard_error / clock.full
+        facts.append(
+            (
+                "clock",
+                f"candidates were judged in blocks of {100.0 * clock.growth:g} % of an arm's plays, which "
+                f"changes the result's value by {apart:+.2f} ± {error:.2f} %",
+            )
+        )
     searched = f"{origin.generations} generations, {origin.evaluations:,} candidates"
     facts.append(("search", f"{searched}, {learned.seconds:.0f} s; ended: {learned.stopped}"))
     if out is not None:

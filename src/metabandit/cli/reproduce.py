@@ -1,4 +1,4 @@
-"""`metabandit reproduce`: the paper's experiments again, as records and a report."""
+"""`metabandit reproduce`: published experiments again, as records and a report."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ def command(
     part: Annotated[
         str,
         typer.Argument(
-            help="table1, table2, classes (of formulas), curves (of learning), times, or all."
+            help="Of the paper: table1, table2, classes (of formulas), curves (of learning), times, or all; or "
+            "today, the study of today's policies."
         ),
     ] = "all",
     scale: Annotated[
-        str, "quick (small budgets, minutes), or paper (its budgets; about two hours on two cores)."
+        str, "quick (small budgets, minutes), or paper (full budgets; hours on two cores)."
     ] = "quick",
     out: Annotated[
         Path | None,
         "A folder for records and report; steps with a record there are not done again.",
-        "reproduction-SCALE",
+        "reproduction-SCALE or today-SCALE",
     ] = None,
     seed: options.Seed = 0,
     resources: options.Resources,
@@ -46,12 +47,17 @@ def command(
     A run that was stopped goes on where it was if it is started again.
     """
     from ..report import load_report, write_report
-    from ..studies.maes2012 import default_folder, reproduce
+    from ..studies import maes2012, today
 
-    folder = default_folder(scale) if out is None else out
+    study = today if part == "today" else maes2012
+    folder = study.default_folder(scale) if out is None else out
     again = f"started again with the same options, it goes on from the records in {folder}"
     with working("reproducing", resources, stopped=again, kept=lambda: again) as (who, tell):
-        records = reproduce(part, scale=scale, out=folder, seed=seed, **who, progress=_often(tell))
+        options = {"scale": scale, "out": folder, "seed": seed, **who, "progress": _often(tell)}
+        if part == "today":
+            records = today.reproduce(**options)
+        else:
+            records = maes2012.reproduce(part, **options)
     report = load_report([folder])
     with progress_bar("drawing the report") as bar:
         written = write_report(report, folder / "report.html", force=True, progress=bar)

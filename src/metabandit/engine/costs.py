@@ -47,6 +47,15 @@ def simulation_seconds(prior: Prior, horizon: int, episodes: float) -> float:
     return float(episodes) * horizon * prior.arms / PLAYS
 
 
+def coarse_plays(arms: int, horizon: int, growth: float) -> float:
+    """Plays one at a time that take as long as these on a coarse clock of this growth, if any."""
+    if not growth:
+        return float(horizon)
+    # Blocks of the best arm, and of arms that are played a thousandth of the time.
+    best, others = (1.0 + math.log(max(growth * plays, 1.0)) for plays in (horizon, horizon / 1e3))
+    return min(float(horizon), 3.0 * (best + (arms - 1) * others) / growth)
+
+
 def exact_seconds(
     prior: Prior, horizon: int, problems: int = 0, *, feedback: Feedback = IMMEDIATE
 ) -> float:
@@ -115,9 +124,9 @@ def slowness(policy: Policy) -> float:
     results with the same seed and effort depend on these factors.
     """
     if not isinstance(policy, IndexPolicy) or len(policy.trees) > 1:
-        return 3.0
+        return policy.slowness
     used = operators(policy.tree)
-    if "beta_quantile" in used:
+    if used & {"beta_quantile", "beta_optimist"}:
         return 200.0
     return 6.0 if "kl_upper" in used else 1.0
 

@@ -126,7 +126,7 @@ def evaluate(
     (0.78416, 0.64488)
     """
     made = _read_policies(policies, start)
-    prior = read_prior(prior, arms=arms)
+    prior = read_prior(prior, arms=arms, announce=announce)
     # Everything that can be refused is refused before anything is computed.
     task = read_task(
         prior, horizon, method=method, episodes=episodes, runs=runs, seed=seed, start=start,

@@ -21,6 +21,10 @@ class TimeLimit:
     seconds: float = math.inf
     began: float = field(default_factory=lambda: time.monotonic() - _compiling(), compare=False)
 
+    def since(self, seconds: float) -> TimeLimit:
+        """The same limit, begun this many seconds earlier."""
+        return TimeLimit(self.seconds, self.began - seconds)
+
     @property
     def given(self) -> bool:
         """Whether there is a limit."""

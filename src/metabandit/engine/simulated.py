@@ -23,6 +23,7 @@ import numpy.typing as npt
 from ..decisions import (
     Belief,
     BetaBelief,
+    ByBelief,
     ByBonus,
     ByCuts,
     ByEpochs,
@@ -38,7 +39,7 @@ from ..feedback import COUNT, IGNORE, IMMEDIATE, PATIENCE, Feedback
 from ..memory import check_memory
 from ..policies import Plan
 from ..priors import Bernoulli, Prior
-from ..priors.families import Array
+from ..priors.families import BERNOULLI, GAUSSIAN, Array
 from .precision import Precision
 from .problems import ProblemSource, regret_means
 from .threads import in_threads
@@ -61,6 +62,7 @@ class Sampling:
     simple: whether the regret of many policies is simple regret
     posterior: whether it is the expectation given what was seen, which has the same mean over
         problems and less noise
+    growth: on a coarse clock, the share of its plays that an arm is played at once (kernels/coarse.py)
     """
 
     runs: int = 1
@@ -72,6 +74,7 @@ class Sampling:
     keep_regret: bool = True
     simple: bool = False
     posterior: bool = False
+    growth: float = 0.0
 
 
 @dataclass
@@ -149,6 +152,18 @@ def feedback_obstacle(plan: Plan, feedback: Feedback) -> str | None:
     return None
 
 
+def coarse_obstacle(prior: Prior, plan: Plan, feedback: Feedback) -> str | None:
+    """Why a policy cannot be played on a coarse clock, or None."""
+    decision = plan.decision
+    if not isinstance(decision, Index) or decision.rate is not None or decision.needed is not None:
+        return "only an index without random or needed plays stays the same while nothing becomes known"
+    if feedback != IMMEDIATE:
+        return "rewards that come later are played one at a time"
+    if prior.family not in (BERNOULLI, GAUSSIAN):
+        return f"sums of rewards of the family {prior.family.name} cannot be drawn at once"
+    return None
+
+
 def _waiting(arms: int, horizon: int, feedback: Feedback) -> Any:
     """Feedback as the simulator takes it."""
     from ..kernels import waiting
@@ -172,6 +187,18 @@ def _believed(belief: Belief) -> Array:
     if isinstance(belief, BetaBelief):
         return np.ravel(belief.pairs).astype(np.float64)
     return np.array([belief.mean, belief.plays, belief.noise])
+
+
+def _lookahead(decision: ByBelief) -> Any:
+    """The function of a rule that compares all arms."""
+    from ..kernels import lookahead
+
+    beta = isinstance(decision.belief, BetaBelief)
+    if decision.rule == "ada-ucb":
+        return lookahead.adaptive
+    if decision.rule in ("kg", "kg-star"):
+        return lookahead.knowledge_beta if beta else lookahead.knowledge_normal
+    return lookahead.shared_beta if beta else lookahead.shared_normal
 
 
 def _interpret(plan: Plan, precision: Precision, feedback: Feedback, waiting: Any) -> Played:
@@ -216,6 +243,9 @@ def _interpret(plan: Plan, precision: Precision, feedback: Feedback, waiting: An
         beta = isinstance(decision.belief, BetaBelief)
         function = decide.thompson_beta if beta else decide.thompson_gaussian
         parameters = _believed(decision.belief)
+    elif isinstance(decision, ByBelief):
+        function = _lookahead(decision)
+        parameters = np.array([decision.number, *_believed(decision.belief)])
     elif isinstance(decision, ByEpochs):
         levels = [(tau, math.log(tau), empty) for tau, empty in decision.levels_up_to(horizon)]
         plain = not waits and feedback.min_share == 0.0 and kind is np.float32
@@ -286,6 +316,10 @@ class Simulation:
         self.plans = plans
         precision = Precision.of(prior, horizon)
         self.played = [_interpret(plan, precision, feedback, waiting) for plan in plans]
+        if sampling.growth:
+            for plan in plans:
+                if (why := coarse_obstacle(prior, plan, feedback)) is not None:
+                    raise InputError(f"{plan.name} cannot be played on a coarse clock: {why}")
         self.source = ProblemSource(prior, sampling.seed)
         self.local = threading.local()
         points = sampling.checkpoints or (horizon,)
@@ -335,16 +369,20 @@ class Simulation:
             np.zeros(arms) if plays is None else plays,
             np.zeros(5),
         )
-        status = _simulator(self.kernel, played.kind)(
-            self.run(first * self.sampling.runs),
-            problems,
-            played.behaviour,
-            played.program,
-            played.draw,
-            played.decide,
-            self._workspace(problems, played),
-            outcome,
-        )
+        run, work = self.run(first * self.sampling.runs), self._workspace(problems, played)
+        if self.sampling.growth:
+            from ..kernels import coarse
+
+            growth, pseudo_plays = self.sampling.growth, float(played.behaviour.counts[0].sum())
+            times = coarse.clock(self.horizon, pseudo_plays, growth)
+            status = coarse.simulate_coarsely(
+                run, problems, played.behaviour, played.program, growth, times, work, outcome
+            )
+        else:
+            status = _simulator(self.kernel, played.kind)(
+                run, problems, played.behaviour, played.program, played.draw, played.decide, work,
+                outcome,
+            )  # fmt: skip
         if status != self.kernel.DONE:
             name, state = self.plans[position].name, outcome.fault.tolist()
             self._refuse(status, name, state, uses_s=played.program.uses_s)

@@ -26,6 +26,7 @@ from ..bayes.induction import first_outcomes
 from ..bayes.listed import likelihood_ratios
 from ..decisions import (
     BetaBelief,
+    ByBelief,
     ByBonus,
     ByCuts,
     ByEpochs,
@@ -116,6 +117,8 @@ def obstacle(plan: Plan, arms: int, feedback: Feedback) -> str | None:
         return None if feedback == IMMEDIATE else f"a test with {feedback} is simulated"
     if isinstance(decision, ByTest):
         return "its test keeps a memory beyond the counts (whether it has ended)"
+    if isinstance(decision, ByBelief):
+        return "it compares all arms at once, for which there is no exact evaluation"
     if isinstance(decision, ByEpochs):
         return "UCB2 keeps a memory beyond the counts (its epochs)"
     if isinstance(decision, ByBonus):

@@ -164,6 +164,8 @@ def _check_effort(effort: Any) -> float:
 
 
 def _check_time_limit(limit: Any) -> TimeLimit:
+    if isinstance(limit, TimeLimit):
+        return limit
     number = read_seconds(limit) if isinstance(limit, str) else read_number(limit, "the time limit")
     if number <= 0.0:
         raise InputError(f"the time limit must be greater than 0 seconds, not {number:g}")

@@ -162,7 +162,7 @@ def search(
     'max(r, 1/5)'
     """
     began = time.monotonic()
-    prior = read_prior(prior, arms=arms)
+    prior = read_prior(prior, arms=arms, announce=announce)
     if isinstance(prior, Table):
         prior = prior.split()
     task = read_task(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .decide import TIE, N, S, W, _best
+from .decide import TIE, N, S, W, best_of
 from .jit import DECIDE, jit, pointer
 
 f32 = np.float32
@@ -47,11 +47,11 @@ def by_test(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
             for k in range(arms):
                 had = np.float64(stats[k, N, i]) - np.float64(stats[k, W, i])
                 values[k] = np.float64(sums[k, 0, i]) / had
-            leader, _ = _best(values, keys[i], step, TIE)
+            leader, _ = best_of(values, keys[i], step, TIE)
             if parameters[1] == 0.0 or _is_clear(stats, sums, leader, parameters[1], i):
                 memory[0, i] = f32(leader + 1)
                 chosen[i] = u32(leader)
                 continue
         for k in range(arms):
             values[k] = -np.float64(stats[k, N, i])
-        chosen[i] = _best(values, keys[i], step, TIE)[0]
+        chosen[i] = best_of(values, keys[i], step, TIE)[0]

@@ -9,12 +9,11 @@ from numba.extending import overload
 from .counts import TIE as FINE_TIE
 from .jit import jit, lane
 from .random import TIE_STREAM, below, noise_bits
-from .rows import STRIDE, blend, f32, u32
+from .rows import STRIDE, f32, u32
 
 # Indices closer than this, relative to their size, are ties: some twenty roundings of float32. Those of
 # float64 lanes are ties where exact evaluation has ties.
 TIE = np.float32(2e-6)
-NO_ARM = np.uint32(0xFFFFFFFF)
 
 
 def _tied(a, b):
@@ -46,40 +45,40 @@ def choose_of_two(rows, row, keys, step, chosen, lanes):
 
 
 @lane
-def _start_of(row, arm, arms):
-    """Where the index row of an arm begins; arms beyond the last repeat it, which changes no maximum."""
-    return (row + min(arm, arms - 1)) * STRIDE
+def _fold(x, arm, best, second, chosen):
+    """The best and second best index so far, and the arm of the best."""
+    better = x > best
+    return (
+        x if better else best,
+        max(second, best if better else x),
+        arm if better else chosen,
+    )
 
 
 @jit
-def _largest(a, b, c, d, best, check):
+def _fold_four(a, b, c, d, arm, best, second, chosen, check):
+    """Four arms: each lane's best and second best index, and its arm."""
     for i in range(best.shape[0]):
-        old = best[i]
-        new = max(max(a[i], b[i]), max(c[i], d[i]))
-        best[i] = blend(old, new, u32(u32(0) - (u32(1) if new > old else u32(0))))
+        x, y, k = _fold(a[i], arm, best[i], second[i], chosen[i])
+        x, y, k = _fold(b[i], u32(arm + u32(1)), x, y, k)
+        x, y, k = _fold(c[i], u32(arm + u32(2)), x, y, k)
+        x, y, k = _fold(d[i], u32(arm + u32(3)), x, y, k)
+        best[i] = x
+        second[i] = y
+        chosen[i] = k
         # Stays zero as long as every index is finite.
         check[i] += ((a[i] + b[i]) + (c[i] + d[i])) * f32(0)
 
 
-@lane
-def _arm_if(value, best, arm, otherwise):
-    return arm if _tied(value, best) else otherwise
-
-
 @jit
-def _ends(a, b, c, d, arm, last, best, low, high):
-    """The lowest and the highest arm whose index equals the best: two different ones are a tie."""
-    second = min(u32(arm + u32(1)), last)
-    third = min(u32(arm + u32(2)), last)
-    fourth = min(u32(arm + u32(3)), last)
+def _fold_one(a, arm, best, second, chosen, check):
+    """One arm more."""
     for i in range(best.shape[0]):
-        m = best[i]
-        x = min(_arm_if(a[i], m, arm, NO_ARM), _arm_if(b[i], m, second, NO_ARM))
-        y = min(_arm_if(c[i], m, third, NO_ARM), _arm_if(d[i], m, fourth, NO_ARM))
-        low[i] = min(min(x, y), low[i])
-        x = max(_arm_if(a[i], m, arm, u32(0)), _arm_if(b[i], m, second, u32(0)))
-        y = max(_arm_if(c[i], m, third, u32(0)), _arm_if(d[i], m, fourth, u32(0)))
-        high[i] = max(max(x, y), high[i])
+        x, y, k = _fold(a[i], arm, best[i], second[i], chosen[i])
+        best[i] = x
+        second[i] = y
+        chosen[i] = k
+        check[i] += a[i] * f32(0)
 
 
 @jit
@@ -91,35 +90,41 @@ def _all_zero(row):
 
 
 @jit
-def choose(rows, row, arms, work, step, lanes):
-    """The best of the index rows in each lane, ties at random; false if an index is not finite.
+def _any_tied(best, second, tied):
+    """Which lanes have a tie; whether any has."""
+    found = u32(0)
+    for i in range(best.shape[0]):
+        tie = u32(1) if _tied(best[i], second[i]) else u32(0)
+        tied[i] = tie
+        found = u32(found | tie)
+    return found != u32(0)
 
-    Two passes over the rows, four at a time: the largest index, then the arms that have it.
-    """
-    best, check, low, chosen, tied = work.best, work.check, work.low, work.chosen, work.tied
+
+@jit
+def choose(rows, row, arms, work, step, lanes):
+    """The best of the index rows in each lane, ties at random; false if an index is not finite."""
+    best, second, check, chosen, tied = work.best, work.uniform, work.check, work.chosen, work.tied
     best[:] = f32(-np.inf)
+    second[:] = f32(-np.inf)
     check[:] = f32(0)
-    low[:] = NO_ARM
     chosen[:] = u32(0)
-    for arm in range(0, arms, 4):
-        a = rows[_start_of(row, arm, arms) :][:lanes]
-        b = rows[_start_of(row, arm + 1, arms) :][:lanes]
-        c = rows[_start_of(row, arm + 2, arms) :][:lanes]
-        d = rows[_start_of(row, arm + 3, arms) :][:lanes]
-        _largest(a, b, c, d, best, check)
+    for arm in range(0, arms - 3, 4):
+        a = rows[(row + arm) * STRIDE :][:lanes]
+        b = rows[(row + arm + 1) * STRIDE :][:lanes]
+        c = rows[(row + arm + 2) * STRIDE :][:lanes]
+        d = rows[(row + arm + 3) * STRIDE :][:lanes]
+        _fold_four(a, b, c, d, u32(arm), best, second, chosen, check)
+    for arm in range(arms // 4 * 4, arms):
+        a = rows[(row + arm) * STRIDE :][:lanes]
+        _fold_one(a, u32(arm), best, second, chosen, check)
     if not _all_zero(check):
         return False
-    for arm in range(0, arms, 4):
-        a = rows[_start_of(row, arm, arms) :][:lanes]
-        b = rows[_start_of(row, arm + 1, arms) :][:lanes]
-        c = rows[_start_of(row, arm + 2, arms) :][:lanes]
-        d = rows[_start_of(row, arm + 3, arms) :][:lanes]
-        _ends(a, b, c, d, u32(arm), u32(arms - 1), best, low, chosen)
-    for i in range(lanes):
-        if low[i] != chosen[i]:
-            ties = 0
-            for arm in range(low[i], chosen[i] + 1):
-                tied[ties] = arm
-                ties += 1 if _tied(rows[(row + arm) * STRIDE + i], best[i]) else 0
-            chosen[i] = tied[below(noise_bits(work.keys[i], step, TIE_STREAM), ties)]
+    if _any_tied(best, second, work.low):
+        for i in range(lanes):
+            if work.low[i] != u32(0):
+                ties = 0
+                for arm in range(arms):
+                    tied[ties] = arm
+                    ties += 1 if _tied(rows[(row + arm) * STRIDE + i], best[i]) else 0
+                chosen[i] = tied[below(noise_bits(work.keys[i], step, TIE_STREAM), ties)]
     return True

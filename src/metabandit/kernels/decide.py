@@ -30,7 +30,7 @@ FIRST_LEVEL = 2
 
 
 @jit
-def _best(values, key, step, tie):
+def best_of(values, key, step, tie):
     """The position of the largest value, ties at random, and whether there was a tie."""
     best = values[0]
     first = 0
@@ -195,7 +195,7 @@ def ucb2(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
             continue
         for k in range(arms):
             values[k] = _ucb2_index(ln_t, stats, sums, memory, parameters, k, i)
-        arm, tied = _best(values, keys[i], step, TIE)
+        arm, tied = best_of(values, keys[i], step, TIE)
         attempt = step
         while (
             tied
@@ -203,7 +203,7 @@ def ucb2(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
         ):
             memory[arms + arm, i] += f32(1)
             attempt += horizon
-            arm, _ = _best(values, keys[i], attempt, TIE)
+            arm, _ = best_of(values, keys[i], attempt, TIE)
         level = FIRST_LEVEL + 3 * np.int64(memory[arm, i])
         memory[arm, i] += f32(1)
         memory[arms + arm, i] = f32(0)
@@ -420,7 +420,7 @@ def by_table(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
             values[k] = parameters[entry]
             if part > 0.0:
                 values[k] += part * (parameters[entry + 1] - parameters[entry])
-        chosen[i] = _best(values, keys[i], step, tie)[0]
+        chosen[i] = best_of(values, keys[i], step, tie)[0]
 
 
 @pointer(DECIDE)
@@ -442,7 +442,7 @@ def by_bonus(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
             had = np.float64(n) - np.float64(stats[k, W, i])
             values[k] = (mean * prior + sums[k, 0, i] * reward) / (prior + had * reward)
             values[k] += parameters[begin + n]
-        chosen[i] = _best(values, keys[i], step, tie)[0]
+        chosen[i] = best_of(values, keys[i], step, tie)[0]
 
 
 def compile_choice(choose: Any, kind: Any = f32) -> Any:

@@ -20,7 +20,7 @@ import numpy as np
 from numba import types
 from numba.extending import register_jitable
 
-from .. import numerics
+from .. import lookahead, numerics
 
 try:
     import fcntl
@@ -149,7 +149,7 @@ class _Stamp:
         cache.load_overload, cache.save_overload = load_ours, save_ours
 
 
-_STAMP = _Stamp(Path(__file__).parent, Path(numerics.__file__))
+_STAMP = _Stamp(Path(__file__).parent, Path(numerics.__file__), Path(lookahead.__file__))
 _STAMP.forget_stale_code()
 
 _FLAGS: dict[str, Any] = {
@@ -223,10 +223,32 @@ for _function in (
     numerics.beta_fraction,
     numerics.beta_start,
     numerics.beta_quantile,
+    numerics.beta_constant,
+    numerics.beta_height,
+    numerics.beta_share,
+    numerics.beta_optimist,
     numerics.normal_quantile,
+    numerics.normal_optimist,
     numerics.gamma_share,
     numerics.gamma_quantile,
     numerics.poisson_quantile,
+    lookahead.others_best,
+    lookahead.beta_gain,
+    lookahead.normal_gain,
+    lookahead.best_normal_gain,
+    lookahead.beta_knowledge,
+    lookahead.normal_knowledge,
+    lookahead.wide,
+    lookahead.beta_end,
+    lookahead.spaced,
+    lookahead.fill_beta,
+    lookahead.fill_normal,
+    lookahead.best_chances,
+    lookahead.least_ratio,
+    lookahead.directed_shares,
+    lookahead.top_two_shares,
+    lookahead.shares,
+    lookahead.adaptive_bounds,
 ):
     register_jitable(**_FLAGS, **_NO_COUNTING)(_function)
 

@@ -24,7 +24,16 @@ from numba.extending import intrinsic, overload
 
 from . import opcodes as op
 from .jit import OPERATOR, jit, lane, pointer
-from .special import beta_quantile, exp, kl_upper32, kl_upper64, ln, normal_quantile64
+from .special import (
+    beta_optimist,
+    beta_quantile,
+    exp,
+    kl_upper32,
+    kl_upper64,
+    ln,
+    normal_optimist,
+    normal_quantile64,
+)
 
 _VARIABLES = len(op.LANE_VARIABLES)
 
@@ -90,6 +99,18 @@ def _beta_quantile(p, a, b, out):
 def _normal_quantile(p, out):
     for i in range(out.shape[0]):
         out[i] = normal_quantile64(np.float64(p[i]))
+
+
+@jit
+def _beta_optimist(discount, a, b, out):
+    for i in range(out.shape[0]):
+        out[i] = beta_optimist(np.float64(discount[i]), np.float64(a[i]), np.float64(b[i]))
+
+
+@jit
+def _normal_optimist(discount, out):
+    for i in range(out.shape[0]):
+        out[i] = normal_optimist(np.float64(discount[i]))
 
 
 @jit
@@ -318,6 +339,10 @@ def run_lanes(code, scalars, rows, arm, registers, out, stride, lanes, scratch):
                 _external(_address(code, j), a, b, c, o)
             elif operation == op.NORMAL_QUANTILE:
                 _normal_quantile(a, o)
+            elif operation == op.BETA_OPTIMIST:
+                _beta_optimist(a, b, c, o)
+            elif operation == op.NORMAL_OPTIMIST:
+                _normal_optimist(a, o)
 
 
 @jit
@@ -378,6 +403,10 @@ def run_step(code, scalars):
             value = _call(_address(code, j), a, b, scalars[code[j, 4]])
         elif operation == op.NORMAL_QUANTILE:
             value = normal_quantile64(a)
+        elif operation == op.BETA_OPTIMIST:
+            value = beta_optimist(a, b, scalars[code[j, 4]])
+        elif operation == op.NORMAL_OPTIMIST:
+            value = normal_optimist(a)
         else:
             value = a
         scalars[code[j, 1]] = value

@@ -28,6 +28,8 @@ INVERT_SQRT = 18
 # A call of a compiled function, whose address is in the last two numbers of the instruction.
 EXTERNAL = 19
 NORMAL_QUANTILE = 20
+BETA_OPTIMIST = 21
+NORMAL_OPTIMIST = 22
 
 # Numbers per instruction: operation, target, three operands, and two more: the first coefficient and
 # the degree, or the upper and lower half of an address.

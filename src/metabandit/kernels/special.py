@@ -185,3 +185,15 @@ def beta_quantile(p, a, b):
 def normal_quantile64(p):
     """The standard normal quantile in float64."""
     return numerics.normal_quantile(p)
+
+
+@jit
+def beta_optimist(discount, a, b):
+    """The optimistic Gittins index of an arm with a Beta(a, b) mean."""
+    return numerics.beta_optimist(discount, a, b)
+
+
+@jit
+def normal_optimist(discount):
+    """The optimistic Gittins index of an arm with a standard normal mean."""
+    return numerics.normal_optimist(discount)

@@ -260,6 +260,18 @@ _TABLE = (
         refused={"sql": "SQL has no function for it"},
     ),
     Operator(
+        "beta_optimist", 3,
+        "the v with v = (1 - x) m + x E[max(v, u)], for u from Beta(y, z) with the mean m",
+        r"V_{{\mathrm{{Beta}}({1}, {2})}}({0})", numerics.beta_optimist,
+        refused={"sql": "SQL has no function for it"},
+        bounds=ranges.not_negative, in_unit_interval=True,
+    ),
+    Operator(
+        "normal_optimist", 1, "the v with v = x E[max(v, u)], for u from the standard normal distribution",
+        r"V_{{N(0, 1)}}({0})", numerics.normal_optimist,
+        refused={"sql": "SQL has no function for it"},
+    ),
+    Operator(
         "polynomial", None,
         "the sum of weights times v^i x^j y^k z^l, all powers up to a degree; the weights follow",
         r"\mathrm{{polynomial}}({0})", _polynomial,

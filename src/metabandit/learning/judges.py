@@ -15,7 +15,7 @@ import numpy as np
 
 from ..engine import costs, exact
 from ..engine.engine import Engine
-from ..engine.simulated import Sampling, has_posterior
+from ..engine.simulated import Sampling, coarse_obstacle, has_posterior
 from ..engine.task import Task
 from ..errors import InputError
 from ..policies import Plan, Policy
@@ -35,6 +35,9 @@ _MOST_EPISODES = 4_000_000
 # More problems are drawn once the noise is this share of the differences among the better half.
 _NOISE_SHARE = 0.7
 _GROWTH = 1.1
+# Plays times arms from which the clock is coarse, and its growth: regret is then right to 1 %.
+_LONG_CLOCK = 40_000
+_COARSE = 0.02
 # Problems on which speed is measured, at most; as many as this work allows, and a few at least.
 _TRIED, _TRIED_WORK, _FEWEST = 512, 5e7, 16
 # Generations that no search comes to: fresh problems.
@@ -76,6 +79,17 @@ def judging_method(example: Policy, task: Task) -> str:
     return ON_PROBLEMS if prior.arms == 2 and seconds <= 2 * _EXACT_SECONDS else SIMULATED
 
 
+def coarse_growth(example: Policy, task: Task) -> float:
+    """The growth of the clock on which candidates like this one are judged; 0 for one play at a time.
+
+    A coarse clock pays where most plays are of arms that are well known (docs/learning.md).
+    """
+    if task.horizon * task.prior.arms < _LONG_CLOCK:
+        return 0.0
+    plan = example.plan(task.prior, task.horizon)
+    return 0.0 if coarse_obstacle(task.prior, plan, task.feedback) is not None else _COARSE
+
+
 class Judge:
     """Judges candidates for a task; task.episodes is how many are simulated at first.
 
@@ -83,16 +97,24 @@ class Judge:
         on all of a table) or SIMULATED
     training: the number of problems of the paper's protocol, drawn once, and of the runs of each;
         None draws fresh problems for each generation
+    growth: of a coarse clock (see `coarse_growth`), 0 for one play at a time
     """
 
     def __init__(
-        self, task: Task, method: str, *, seed: int, training: tuple[int, int] | None = None
+        self,
+        task: Task,
+        method: str,
+        *,
+        seed: int,
+        training: tuple[int, int] | None = None,
+        growth: float = 0.0,
     ) -> None:
         prior, objective = judged_on(task), task.objective
         self.task, self.prior, self.objective = task, prior, objective
         self.method, self.seed = method, seed
         all_known = method == ON_PROBLEMS and isinstance(prior, Table)
         self.fixed = training is not None or all_known
+        self.growth = growth
         self.problems, self.runs = training or (0, 1)
         if training is None and method == SIMULATED:
             self.runs = 1 if objective.mean else _RUNS
@@ -111,6 +133,7 @@ class Judge:
             runs=self.runs,
             simple=objective.simple,
             posterior=objective.name == "regret" and self.runs == 1 and has_posterior(prior),
+            growth=growth,
         )
 
     @property
@@ -170,7 +193,8 @@ class Judge:
     def pace(self, example: Policy) -> float:
         """The seconds that a candidate like this one takes per problem, or in all if there are none."""
         workers, limit = self.task.workers, self.task.time_limit
-        problems, each = self.problems, self.task.horizon * self.task.prior.arms * self.runs
+        arms, horizon, problems = self.task.prior.arms, self.task.horizon, self.problems
+        each = costs.coarse_plays(arms, horizon, self.growth) * arms * self.runs
         self.problems = min(problems, max(_FEWEST, min(_TRIED, int(_TRIED_WORK / each))))
         copies = workers.slots
         begun = limit.passed
@@ -192,7 +216,8 @@ class Judge:
         """Plays times arms that a generation takes, or what exact evaluation takes in that time."""
         prior, horizon = self.prior, self.task.horizon
         if self.method == SIMULATED:
-            return float(candidates * self.problems * self.runs * horizon * prior.arms)
+            plays = costs.coarse_plays(prior.arms, horizon, self.growth)
+            return float(candidates * self.problems * self.runs * plays * prior.arms)
         feedback = self.task.feedback
         each = costs.exact_seconds(prior, horizon, self.problems, feedback=feedback)
         return candidates * costs.SIMPLE_PLAYS * each

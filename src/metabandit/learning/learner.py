@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..data import write_data
-from ..engine import Comparison, Evaluation, exact, simulated
+from ..engine import Comparison, Evaluation, costs, exact, simulated
 from ..engine.costs import check_simulation
 from ..engine.floor import floor_of_search
 from ..engine.task import read_task, silent, versions
@@ -39,7 +39,7 @@ from ..trials.testing import read_test
 from .judges import SIMULATED, judging_method
 from .measure import asked, measure
 from .optimizers.base import read_optimizer
-from .search import Generation, Search
+from .search import CoarseClock, Generation, Search
 from .spaces import Space, make_space
 from .trace import Trace, trace_path
 
@@ -68,6 +68,8 @@ class Learned(Shown):
     stopped: why the search ended: generations, optimum reached, time limit, interrupted
     unbeaten: the classic, or "start" for the point that learning began with, that is the result because
         nothing better was found; None if learning found something better
+    coarse: the clock on which candidates were judged, and what it does to the result; None if they were
+        judged one play at a time, or exactly
     trace: one record per generation
     seconds: how long it all took, with floor and measurement
     """
@@ -82,6 +84,7 @@ class Learned(Shown):
     floor: float | None
     stopped: str
     unbeaten: str | None
+    coarse: CoarseClock | None
     trace: list[dict[str, Any]] = field(repr=False)
     seconds: float = 0.0
 
@@ -139,6 +142,7 @@ class Learned(Shown):
             "objective": self.objective,
             "power": self.power,
             "unbeaten": self.unbeaten,
+            "coarse": None if self.coarse is None else asdict(self.coarse),
             "seconds": round(self.seconds, 3),
             "search_seconds": round(sum(record["seconds"] for record in self.trace), 3),
             "comparison": None if self.comparison is None else self.comparison.to_dict(),
@@ -288,7 +292,7 @@ def learn(
     True
     """
     began = time.monotonic()
-    prior = read_prior(prior, arms=arms)
+    prior = read_prior(prior, arms=arms, announce=announce)
     if isinstance(prior, Table):
         prior = prior.split()
     task = read_task(
@@ -372,7 +376,8 @@ def _run(
     last = search.stages[-1].judge
     if last.method == SIMULATED:
         check_simulation(
-            search.task.prior, last.task.horizon, policies=_POPULATION, problems=last.problems,
+            search.task.prior, int(costs.coarse_plays(search.task.prior.arms, last.task.horizon, last.growth)),
+            policies=_POPULATION, problems=last.problems,
             runs=last.runs, threads=search.task.workers.threads,
             announce=lambda text: announce(f"of a generation with {_POPULATION} candidates: {text}"),
         )  # fmt: skip
@@ -479,5 +484,6 @@ def _finish(
         floor=floor,
         stopped=stopped,
         unbeaten=unbeaten,
+        coarse=search.coarse,
         trace=search.trace.records,
     )

@@ -110,6 +110,11 @@ def measure(
             f"learned on {len(task.prior.means)} problems of the table, measured on the other {len(rest.means)}"
         )
         task = replace(task, prior=rest)
+    elif isinstance(task.prior, Table):
+        announce(
+            f"warning: the table has {len(task.prior.means)} problems only, on which the result is learned and "
+            f"measured: it looks better than on others. From 20 problems on, half are kept to measure on"
+        )
     everyone = [chosen, *(item for item in _rivals(task, beside) if item.name != chosen.name)]
     comparison, evaluation = _evaluate(task, everyone, announce)
     values, errors = _standing(task, everyone, comparison, evaluation)
@@ -202,9 +207,9 @@ def _standing(
     objective = task.objective
     if objective.mean and objective.power is None:
         if objective.simple:
-            values = np.array([item.simple_regret for item in comparison])
+            simple = np.array([item.simple_regret for item in comparison])
             errors = np.array([item.simple_error for item in comparison])
-            return values, np.hypot(errors, errors[0])
+            return simple - simple[0] + evaluation.simple_regret, np.hypot(errors, errors[0])
         differences = [comparison.difference(place, 0) for place in range(len(everyone))]
         # The first may be known exactly: the others by how far they are from it.
         values = np.array([evaluation.mean_regret + item.mean for item in differences])
@@ -223,7 +228,9 @@ def _standing(
             work = task.horizon * task.prior.arms * judge.runs
             judge.problems = max(judge.problems, min(_REPORT_PROBLEMS, int(_OBJECTIVE_WORK / work)))
         values[:] = np.inf
-        values[places], parts = judge.judge_parts([everyone[place] for place in places], int(more))
+        values[places], parts = judge.judge_parts(
+            [everyone[place] for place in places], 0 if more else 1
+        )
         if parts is None:
             break
         errors[places] = difference_errors(parts)

@@ -21,7 +21,7 @@ from ..errors import InputError
 from ..memory import duration
 from ..policies import Policy
 from ..priors.families import Array
-from .judges import CHOOSING, EXACTLY, SIMULATED, Judge, judging_method
+from .judges import CHOOSING, EXACTLY, SIMULATED, Judge, coarse_growth, judging_method
 from .optimizers.base import Optimizer, make_optimizer
 from .spaces import Space
 from .trace import Trace, digest, read_values, write_values
@@ -36,8 +36,11 @@ _PREPARATION = 0.25
 _LONG = 400
 _REACHED = 1e-7
 _FINALISTS = 6
-# Of a time limit, the share after which the search ends, and that after which its result is chosen.
-_SEARCHED, _CHOSEN = 0.65, 0.75
+# Of a time limit, the share after which the search ends, its result is chosen, and, if that was on a
+# coarse clock, chosen one play at a time.
+_SEARCHED, _CHOSEN, _PLAYED_OUT = 0.6, 0.7, 0.8
+# Finalists that are played one play at a time, the work for that, and the fewest episodes.
+_LAST, _LAST_WORK, _FEWEST_LAST = 3, 2e10, 256
 # With a time limit problems are drawn so that a stage has time for this many generations; the fewest
 # with which one is worth its time; and by how much longer than the last one the next may take.
 _GENERATIONS = 15
@@ -67,6 +70,22 @@ class Generation:
         if self.above_floor is not None:
             text += f", {100 * self.above_floor:.2f} % above the floor"
         return f"first for {self.horizon} plays, {text}" if self.prepares else text
+
+
+@dataclass(frozen=True)
+class CoarseClock:
+    """What the clock on which candidates were judged does to the result.
+
+    growth: the share of its plays that an arm is played at once
+    coarse, full: the value of the result on that clock, and one play at a time, on the same problems
+    standard_error: of their difference
+    """
+
+    growth: float
+    coarse: float
+    full: float
+    standard_error: float
+    problems: int
 
 
 @dataclass
@@ -142,6 +161,7 @@ class Search:
         self.generation = 0
         self.evaluations = 0
         self.stopped = ""
+        self.coarse: CoarseClock | None = None
         self.stages = list(self._stages(space))
 
     def _stages(self, space: Space) -> Iterator[Stage]:
@@ -155,10 +175,12 @@ class Search:
         for number, (which, horizon) in enumerate(steps):
             shorter = self.task.feedback.scaled(horizon / self.task.horizon)
             task, method = replace(self.task, horizon=horizon, feedback=shorter), SIMULATED
+            growth, example = 0.0, which.policy(which.center)
             if self.training is None:
-                method = judging_method(which.policy(which.center), task)
+                method = judging_method(example, task)
+                growth = coarse_growth(example, task) if method == SIMULATED else 0.0
             seed = stream(task.seed, 1, number)
-            judge = Judge(task, method, seed=seed, training=self.training)
+            judge = Judge(task, method, seed=seed, training=self.training, growth=growth)
             yield Stage(which, judge, number == len(steps) - 1, which.center)
 
     def plan_time(self) -> str | None:
@@ -365,4 +387,35 @@ class Search:
             judge.problems = max(2, min(judge.problems, fit))
         # Numbers that no generation had: fresh problems.
         values, _ = judge.judge([stage.candidate(item) for item in finalists], CHOOSING)
-        return space.normalise(finalists[int(np.argmin(values))])
+        best = finalists[int(np.argmin(values))]
+        if judge.growth:
+            order = np.argsort(values, kind="stable")[:_LAST].tolist()
+            places = dict.fromkeys([*order, len(finalists) - 1])
+            best = self._play_out([finalists[place] for place in places])
+        return space.normalise(best)
+
+    def _play_out(self, finalists: list[Array]) -> Array:
+        """The best of finalists from a coarse clock, one play at a time; notes how far the two are apart."""
+        stage, limit = self.stages[-1], self.task.time_limit
+        judge = Judge(stage.judge.task, SIMULATED, seed=stage.judge.seed)
+        work = judge.work(len(finalists)) / judge.problems
+        problems = min(judge.problems, int(_LAST_WORK * self.task.effort / work))
+        if limit.given:
+            pace = judge.pace(stage.space.policy(stage.space.center)) * len(finalists)
+            problems = min(problems, int((_PLAYED_OUT * limit.seconds - limit.passed) / pace))
+        judge.problems = stage.judge.problems = max(problems, _FEWEST_LAST // judge.runs, 2)
+        candidates = [stage.candidate(item) for item in finalists]
+        values, parts = judge.judge_parts(candidates, CHOOSING)
+        best = int(np.argmin(values))
+        coarse, coarse_parts = stage.judge.judge_parts([candidates[best]], CHOOSING)
+        assert parts is not None
+        assert coarse_parts is not None
+        apart = coarse_parts[:, 0] - parts[:, best]
+        self.coarse = CoarseClock(
+            growth=stage.judge.growth,
+            coarse=float(coarse[0]),
+            full=float(values[best]),
+            standard_error=float(apart.std(ddof=1) / np.sqrt(len(apart))),
+            problems=judge.problems,
+        )
+        return finalists[best]

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from .. import numerics
+from .. import lookahead, numerics
 from ..decisions import (
     Belief,
     BetaBelief,
+    ByBelief,
     ByBonus,
     ByCuts,
     ByEpochs,
@@ -25,6 +26,7 @@ from ..decisions import (
     ByTest,
     Decision,
     Index,
+    NormalBelief,
     Own,
     check_needed,
     check_rate,
@@ -418,6 +420,97 @@ class PosteriorRule(Rule):
         return draws
 
 
+class BeliefRule(Rule):
+    """A rule that compares what is believed of all arms at once."""
+
+    def __init__(self, decision: ByBelief, arms: Sequence[ArmName], horizon: int | None) -> None:
+        self.decision = decision
+        self.believed = Believed(decision.belief, arms)
+        self.horizon = horizon
+        self._room: list[list[list[float]]] = []
+
+    def check(self, arms: Sequence[ArmName]) -> None:
+        self.believed.check(arms)
+
+    def indices(self, moment: Moment) -> list[float] | None:
+        arms, decision = moment.arms, self.decision
+        values, best = [0.0] * len(arms), [0.0] * len(arms)
+        if decision.rule == "ada-ucb":
+            assert self.horizon is not None
+            assert isinstance(decision.belief, NormalBelief)
+            plays, means = [arm.plays + arm.waits for arm in arms], [arm.mean for arm in arms]
+            noise = decision.belief.noise
+            lookahead.adaptive_bounds(plays, means, float(self.horizon), noise, values)
+            return values
+        if decision.rule in ("ids", "ttts"):
+            return None
+        star, left = decision.number > 0.0, round(moment.h)
+        betas = self._betas(arms)
+        if betas is not None:
+            a, b = zip(*betas, strict=True)
+            lookahead.beta_knowledge(a, b, left, star, best, values)
+            return values
+        means, deviations = self._normals(arms)
+        assert isinstance(decision.belief, NormalBelief)
+        noise = decision.belief.noise
+        lookahead.normal_knowledge(means, deviations, noise, left, star, best, values)
+        return values
+
+    def _betas(self, arms: Sequence[Arm]) -> list[tuple[float, float]] | None:
+        """Posteriors in which what waits counts as if it had paid the posterior mean."""
+        found = self.believed.betas(arms)
+        if found is None:
+            return None
+        more = [1.0 + arm.waits / (a + b) for arm, (a, b) in zip(arms, found, strict=True)]
+        return [(a * share, b * share) for share, (a, b) in zip(more, found, strict=True)]
+
+    def _normals(self, arms: Sequence[Arm]) -> tuple[list[float], list[float]]:
+        belief = self.decision.belief
+        assert isinstance(belief, NormalBelief)
+        means = [belief.posterior(arm.plays, arm.mean)[0] for arm in arms]
+        return means, [belief.posterior(arm.plays + arm.waits, 0.0)[1] for arm in arms]
+
+    def _shares(self, moment: Moment) -> list[float]:
+        count = len(moment.arms)
+        if not self._room or len(self._room[0]) != count:
+            self._room = [[[0.0] * lookahead.MOST_POINTS for _ in range(count)] for _ in range(3)]
+            self._room.append([[0.0] * lookahead.MOST_POINTS for _ in range(2)])
+        *rows, lines = self._room
+        by_arm = [[0.0] * count for _ in range(4)]
+        fine = self.decision.number >= 0.0
+        betas = self._betas(moment.arms)
+        if betas is not None:
+            a, b = zip(*betas, strict=True)
+            by_arm[0] = [one / (one + two) for one, two in betas]
+            points, step = lookahead.fill_beta(
+                a, b, fine, rows[0], rows[1], rows[2], lines[0], lines[1]
+            )
+        else:
+            by_arm[0], deviations = self._normals(moment.arms)
+            points, step = lookahead.fill_normal(
+                by_arm[0], deviations, fine, rows[0], rows[1], rows[2], lines[0]
+            )
+        lookahead.shares(self.decision.number, points, step, rows, lines, by_arm)
+        return by_arm[3]
+
+    def choose(self, moment: Moment) -> int:
+        if self.decision.rule not in ("ids", "ttts"):
+            return super().choose(moment)
+        u = numerics.unit(moment.key, moment.step, numerics.CHOICES)
+        last = 0
+        for position, share in enumerate(self._shares(moment)):
+            if share > 0.0:
+                last = position
+                u -= share
+                if u < 0.0:
+                    break
+        return last
+
+    def chances(self, moment: Moment) -> list[float]:
+        drawn = self.decision.rule in ("ids", "ttts")
+        return self._shares(moment) if drawn else super().chances(moment)
+
+
 def _posterior_means(arms: Sequence[Arm], means: Sequence[tuple[float, float]]) -> list[float]:
     """What counts at the last play, and beyond the horizon."""
     return [(a + arm.total) / (a + b + arm.plays) for arm, (a, b) in zip(arms, means, strict=True)]
@@ -601,6 +694,8 @@ def make_rule(decision: Decision, name: str, arms: Sequence[ArmName], horizon: i
         return EpochRule(decision, horizon)
     if isinstance(decision, ByPosterior):
         return PosteriorRule(decision, arms)
+    if isinstance(decision, ByBelief):
+        return BeliefRule(decision, arms, horizon)
     if isinstance(decision, ByTable):
         return TableRule(decision, arms)
     if isinstance(decision, ByBonus):

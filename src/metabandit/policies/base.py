@@ -121,6 +121,8 @@ class Policy(Shown, ABC):
     binary = False
     reads_prior = False
     tabled = False
+    # About how many times longer a play takes than with a simple index.
+    slowness = 3.0
 
     @abstractmethod
     def decision(self, setting: Setting, progress: Progress | None = None) -> Decision:

@@ -15,7 +15,7 @@ from ..decisions import BetaBelief, NormalBelief
 from ..errors import InputError
 from .base import IndexPolicy, Setting
 from .catalogue import Parameter
-from .start import EACH_ONCE, Start
+from .start import EACH_ONCE, FREE, Start
 
 # Given any of those for its rewards, a policy does not read the prior.
 A = Parameter("a", 1.0, above=0.0, below=1e6, matched=True)
@@ -60,6 +60,12 @@ def belief(setting: Setting, values: Mapping[str, float]) -> BetaBelief | Normal
     if setting.rewards.in_unit_interval:
         return beta_belief(setting, values)
     return normal_belief(setting, values)
+
+
+def start_of_belief(setting: Setting, values: Mapping[str, float]) -> Start:
+    """Where nothing is known before the first play, there is no posterior to begin with."""
+    known = belief(setting, values)
+    return Start() if isinstance(known, NormalBelief) and not known.plays else Start(FREE)
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,8 @@ class Entry:
     binary, reads_prior, tabled : bool
         Whether it is for rewards of 0 and 1 only, whether it reads the prior, also in live play, and
         whether it has a table to compute first.
+    slowness : float
+        About how many times longer a play takes than with a simple index, for budgets.
     """
 
     name: str
@@ -97,6 +99,7 @@ class Entry:
     binary: bool = False
     reads_prior: bool = False
     tabled: bool = False
+    slowness: float = 3.0
 
     def __post_init__(self) -> None:
         if self.decide is not None and not self.rate is self.needed is None:
@@ -197,6 +200,7 @@ class DecidedPolicy(Policy):
         self.binary = entry.binary
         self.reads_prior = entry.reads_prior
         self.tabled = entry.tabled
+        self.slowness = entry.slowness
         self._known: dict[tuple[Any, ...], Decision] = {}
 
     def start_for(self, setting: Setting) -> Start:

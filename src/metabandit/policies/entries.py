@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Literal
 
-from ..decisions import ByEpochs, ByPosterior, ByTest, Decision, NormalBelief
+from ..decisions import ByBelief, ByEpochs, ByPosterior, ByTest, Decision, NormalBelief
 from . import solved
 from .base import Progress, Setting
-from .beliefs import BELIEF, PosteriorIndex, belief
+from .beliefs import BELIEF, SIGMA, PosteriorIndex, belief, normal_belief, start_of_belief
 from .catalogue import Entry, Parameter, register
 from .start import FREE, Start
 
@@ -21,10 +22,22 @@ def _thompson(setting: Setting, values: Mapping[str, float], progress: Progress 
     return ByPosterior(belief(setting, values))
 
 
-def _thompson_start(setting: Setting, values: Mapping[str, float]) -> Start:
-    """Where nothing is known before the first play, there is no posterior to draw from."""
-    known = belief(setting, values)
-    return Start() if isinstance(known, NormalBelief) and not known.plays else Start(FREE)
+def _by_belief(
+    rule: Literal["kg", "kg-star", "ids", "ttts"],
+) -> Callable[[Setting, Mapping[str, float], Progress | None], Decision]:
+    def decide(
+        setting: Setting, values: Mapping[str, float], progress: Progress | None
+    ) -> Decision:
+        return ByBelief(rule, belief(setting, values), values.get("keep", 0.5))
+
+    return decide
+
+
+def _ada_ucb(setting: Setting, values: Mapping[str, float], progress: Progress | None) -> Decision:
+    """Rewards in [0, 1] deviate by 1/2 at most."""
+    inside = setting.rewards.in_unit_interval and "sigma" not in values
+    known = NormalBelief(noise=0.5) if inside else normal_belief(setting, values)
+    return ByBelief("ada-ucb", NormalBelief(noise=known.noise))
 
 
 def _fixed_test(
@@ -35,7 +48,7 @@ def _fixed_test(
     return ByTest(max(1, math.ceil(values["share"] * horizon / setting.arms - 1e-9)))
 
 
-def _fixed_test_check(setting: Setting, name: str) -> None:
+def _needs_horizon(setting: Setting, name: str) -> None:
     setting.need_horizon(name)
 
 
@@ -47,6 +60,12 @@ _CONFIDENCE = "1 - 1/((t + 1) * ln(t + h)^c)"
 _BAYES_UCB = PosteriorIndex(
     f"beta_quantile({_CONFIDENCE}, r*n + a, n - r*n + b)",
     f"{{mean}} + {{deviation}}*normal_quantile({_CONFIDENCE})",
+)
+
+_DISCOUNT = "1 - 1/(shift + t + 1)"
+_OPTIMISTIC = PosteriorIndex(
+    f"beta_optimist({_DISCOUNT}, r*n + a, n - r*n + b)",
+    f"{{mean}} + {{deviation}}*normal_optimist({_DISCOUNT})",
 )
 
 _AUER = "Auer, Cesa-Bianchi, Fischer 2002"
@@ -110,9 +129,71 @@ _TODAY = (
         "else normal, N(r, sigma^2/n) if neither the prior nor mean and spread say more",
         "Thompson 1933; Chapelle, Li 2011",
         BELIEF,
-        start=_thompson_start,
+        start=start_of_belief,
         decide=_thompson,
         reads_prior=True,
+    ),
+    Entry(
+        "ids",
+        "information-directed sampling by variances: the probabilities of arms with the least squared "
+        "expected loss per information about which arm is best",
+        "Russo, Van Roy 2018",
+        BELIEF,
+        start=start_of_belief,
+        decide=_by_belief("ids"),
+        reads_prior=True,
+        slowness=3000.0,
+    ),
+    Entry(
+        "kg",
+        "knowledge gradient: the posterior mean and, for each play left, what one more play is worth",
+        "Ryzhov, Powell, Frazier 2012",
+        BELIEF,
+        start=start_of_belief,
+        decide=_by_belief("kg"),
+        check=_needs_horizon,
+        reads_prior=True,
+        slowness=20.0,
+    ),
+    Entry(
+        "kg-star",
+        "KG*: the knowledge gradient of as many plays of the arm as are worth most on average",
+        "Ryzhov, Powell, Frazier 2012; Kaminski 2015",
+        BELIEF,
+        start=start_of_belief,
+        decide=_by_belief("kg-star"),
+        check=_needs_horizon,
+        reads_prior=True,
+        slowness=3000.0,
+    ),
+    Entry(
+        "ogi",
+        _OPTIMISTIC.beta,
+        "optimistic Gittins index: Gutin, Farias 2016",
+        (Parameter("shift", 0.0, above=-1.0), *BELIEF),
+        start=Start(),
+        index=_OPTIMISTIC,
+    ),
+    Entry(
+        "ada-ucb",
+        "r + sigma sqrt(2 ln(T/H)/n), H = sum over arms j of min(n, sqrt(n n_j))",
+        "Lattimore 2018",
+        (SIGMA,),
+        start=Start(),
+        decide=_ada_ucb,
+        check=_needs_horizon,
+        reads_prior=True,
+    ),
+    Entry(
+        "ttts",
+        "top-two Thompson sampling, for simple regret: with probability keep the best of a draw from the "
+        "posteriors, else the best of a draw in which another arm is best",
+        "Russo 2016",
+        (Parameter("keep", 0.5, above=0.0, below=1.0), *BELIEF),
+        start=start_of_belief,
+        decide=_by_belief("ttts"),
+        reads_prior=True,
+        slowness=2000.0,
     ),
     Entry(
         "gittins",
@@ -122,6 +203,17 @@ _TODAY = (
         start=Start(FREE),
         decide=solved.gittins,
         check=solved.check_gittins,
+        reads_prior=True,
+        tabled=True,
+    ),
+    Entry(
+        "whittle",
+        "the Lagrangian index: by how much the arm is better played than not, at prices at which all arms "
+        "together are played once per step; for many arms and few plays",
+        "Whittle 1988; Brown, Smith 2020",
+        start=Start(FREE),
+        decide=solved.whittle,
+        check=solved.check_whittle,
         reads_prior=True,
         tabled=True,
     ),
@@ -148,7 +240,7 @@ _TESTS = (
         (Parameter("share", 0.2, above=0.0, below=1.0),),
         start=Start(FREE),
         decide=_fixed_test,
-        check=_fixed_test_check,
+        check=_needs_horizon,
     ),
     Entry(
         "ab-test",

@@ -398,3 +398,43 @@ def gittins(setting: Setting, values: Mapping[str, float], progress: Progress | 
         [gittins_table(horizon, *kind, discount=discount, progress=progress) for kind in kinds]
     )
     return ByTable(horizon, table, levels, tuple(map(kinds.index, means)), tuple(means))
+
+
+# Beyond this many plays the prices take minutes.
+_WHITTLE_PLAYS = 200
+
+
+def check_whittle(setting: Setting, name: str) -> None:
+    """Refuse what the Lagrangian bound gives no index for."""
+    horizon = setting.need_horizon(name)
+    if not setting.rewards.in_unit_interval:
+        raise InputError(
+            f"{name} is for rewards in [0, 1]; those of {setting.paid_by} lie between "
+            f"{setting.rewards.low:g} and {setting.rewards.high:g}"
+        )
+    if horizon > _WHITTLE_PLAYS:
+        raise InputError(
+            f"{name} is for up to {_WHITTLE_PLAYS} plays, as its prices take minutes for more, not for "
+            f"{horizon}; gittins is for longer horizons"
+        )
+
+
+def whittle(setting: Setting, values: Mapping[str, float], progress: Progress | None) -> Decision:
+    """The Lagrangian index of each arm as a table.
+
+    The means' Beta distributions are those of the prior, uniform if it says none.
+    """
+    import numpy as np
+
+    from ..bayes.gittins import means_of
+    from ..bayes.whittle import advantages, prices_of
+    from ..priors import Bernoulli
+
+    horizon = setting.need_horizon("whittle")
+    means = means_of(_prior(setting))
+    alpha, beta = zip(*means, strict=True)
+    prices = prices_of(Bernoulli(alpha=alpha, beta=beta), horizon)
+    kinds = list(dict.fromkeys(means))
+    table = np.stack([advantages(kind, prices) for kind in kinds])
+    levels = tuple(range(1, horizon + 1))
+    return ByTable(horizon, table, levels, tuple(map(kinds.index, means)), tuple(means))

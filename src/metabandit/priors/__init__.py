@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -117,11 +118,24 @@ def prior(text: str, *, arms: int | None = None) -> Prior:
     return PRIORS[name](**values)
 
 
-def read_prior(given: str | Prior, *, arms: int | None = None) -> Prior:
-    """A prior, or the text of one, as functions take it; `arms` must agree with a prior that has them."""
-    if isinstance(given, str):
-        return prior(given, arms=arms)
-    known = check_prior(given)
+def read_prior(
+    given: str | Prior,
+    *,
+    arms: int | None = None,
+    announce: Callable[[str], None] | None = None,
+) -> Prior:
+    """A prior, or the text of one, as functions take it; `arms` must agree with a prior that has them.
+
+    Noisy means of a table are announced, or, if nobody listens, are worth a Python warning.
+    """
+    known = prior(given, arms=arms) if isinstance(given, str) else check_prior(given)
     if arms is not None and check_arms(arms) != known.arms:
         raise InputError(f"the prior has {known.arms} arms, not {arms}; leave out arms")
+    if isinstance(known, Table) and not known.told:
+        known.told = True
+        for text in known.noisy:
+            if announce is None:
+                warnings.warn(text, stacklevel=4)  # of the function with progress that was called
+            else:
+                announce(f"warning: {text}")
     return known

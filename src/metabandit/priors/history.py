@@ -38,6 +38,9 @@ _ROLE_OF = {word: role for role, words in _WORDS.items() for word in words.split
 _ORDER = (ERROR, DEVIATION, MEAN, SUCCESSES, PLAYS, REWARD, ARM, PROBLEM)
 _UNNAMED = re.compile(r"unnamed: \d+|#|", re.I)
 COUNTS, MEANS = "counts", "means"
+# Rewards in words.
+_SAID = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
+_TOTALS = {"total", "totals", "grand total", "sum", "overall"}
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,9 @@ def _role(title: str) -> tuple[str | None, str]:
                 for token in tokens
                 if token != found[role] and (token not in _ROLE_OF or len(token) == 1)
             ]
-            return role, " ".join(rest)
+            # The arm may be called Variant.
+            others = [token for token in tokens if token != found[role]]
+            return role, " ".join(rest or others)
     return None, " ".join(tokens)
 
 
@@ -142,6 +147,8 @@ def read_history(
         sheet = read_sheet(given)
     elif hasattr(given, "keys"):
         sheet = make_sheet(given)
+    elif hasattr(given, "columns"):  # data frames of polars
+        sheet = make_sheet({name: given[name] for name in given.columns})
     else:
         raise InputError(f"a history is a CSV file, or columns by name, not {given!r}")
     if not sheet.titles or not sheet.rows:
@@ -225,6 +232,12 @@ class _Entries:
             self.repeated += 1
             self.rows[problem, arm] = [a + b for a, b in zip(known, numbers, strict=True)]
 
+    def sums_to(self, plays: float) -> bool:
+        """Whether all plays so far, or those of the last problem, are as many."""
+        last = next(reversed(self.rows), ("", ""))[0]
+        own = sum(numbers[0] for (problem, _), numbers in self.rows.items() if problem == last)
+        return plays in (own, sum(numbers[0] for numbers in self.rows.values()))
+
     def history(self, kind: str, notes: list[str]) -> History:
         if not self.rows:
             raise InputError(f"{self.sheet.name} holds no arm that was played")
@@ -306,7 +319,7 @@ def _read_long(sheet: Sheet, columns: Mapping[str, int]) -> History:
     titles = ", ".join(filter(None, sheet.titles))
     raise InputError(
         f"{sheet.name} has no column with the {missing}; it has: {titles}. Name a column that is called "
-        f"something else, as in --columns plays=Mails,successes=Answers"
+        f"something else, as in --columns plays=Mails,successes=Answers, or arm=Version,reward=Amount"
     )
 
 
@@ -344,7 +357,7 @@ def _labels(
 
 
 def _read_counts(sheet: Sheet, columns: Mapping[str, int]) -> History:
-    entries, unplayed, rounded = _Entries(sheet), 0, 0
+    entries, unplayed, rounded, totals = _Entries(sheet), 0, 0, 0
     for row, label in enumerate(_labels(sheet, columns)):
         plays = _count(sheet, row, columns[PLAYS], "plays")
         if SUCCESSES in columns:
@@ -361,11 +374,15 @@ def _read_counts(sheet: Sheet, columns: Mapping[str, int]) -> History:
             successes = round(rate * plays)
             rounded += 1
         _check_pair(sheet, row, column, plays, successes)
-        if plays:
+        if any(name.strip().lower() in _TOTALS for name in label) and entries.sums_to(plays):
+            totals += 1
+        elif plays:
             entries.add(*label, plays, successes)
         else:
             unplayed += 1
     notes = [f"{unplayed} arms without plays were left out"] if unplayed else []
+    if totals:
+        notes.append(f"left out: {totals} row{'s' if totals > 1 else ''} with totals")
     if rounded:
         notes.append("successes were computed from plays and rates, and rounded")
     return entries.history(COUNTS, notes)
@@ -398,7 +415,10 @@ def _read_rewards(sheet: Sheet, columns: Mapping[str, int]) -> History:
     column = columns.get(REWARD, columns.get(SUCCESSES, 0))
     entries, kinds = _Entries(sheet), set()
     for row, label in enumerate(_labels(sheet, columns, single=True)):
-        reward = sheet.number(row, column, "every play needs its reward")
+        said = sheet.rows[row][column].lower()
+        reward = _SAID.get(said)
+        if reward is None:
+            reward = sheet.number(row, column, "every play needs its reward")
         kinds.add("binary" if reward in (0.0, 1.0) else "other")
         entries.add(*label, 1.0, reward, reward * reward)
     entries.repeated = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +16,19 @@ from ..sheets import Sheet, read_sheet
 from .base import Prior, check_arms, check_positive, check_precision, check_scale, write_prior
 from .families import BERNOULLI, BETA, GAUSSIAN, Array, Family, beta_parameters
 from .history import id_columns, looks_like_counts
+from .noise import find_plays, noise_share
 
 _FEW = 20
+# A share of noise that is worth a warning.
+_NOISY = 0.02
 _FAMILIES = {family.name: family for family in (BERNOULLI, GAUSSIAN, BETA)}
 
 
 class Table(Prior):
     """Past problems from a CSV file: one row per problem, one column per arm (its mean reward).
 
-    Problems are drawn from the rows with equal probability.
+    Problems are drawn from the rows with equal probability, and their means are taken for the truth. If
+    they were measured, they are noisy: fit a prior to the counts instead (see `fit_prior`).
 
     Parameters
     ----------
@@ -49,6 +54,8 @@ class Table(Prior):
 
     # The problems that a part does not have.
     held_out: Table | None = None
+    # Whether a person was told that means are noisy.
+    told = False
 
     def __init__(
         self,
@@ -81,6 +88,22 @@ class Table(Prior):
                 f"{self.path or 'the table'} has {self.arms} columns, so its problems have "
                 f"{self.arms} arms, not {arms}; leave out --arms"
             )
+
+    def remarks(self) -> list[str]:
+        """Why its means must be noisy, if that shows."""
+        return [*super().remarks(), *self.noisy]
+
+    @cached_property
+    def noisy(self) -> tuple[str, ...]:
+        """A warning if means must be noisy: shares of plays that can be told from the numbers."""
+        plays = find_plays(self.means) if self.family == BERNOULLI else None
+        if plays is None or (share := noise_share(self.means, plays)) < _NOISY:
+            return ()
+        return (
+            f"The means of {self.path or 'the table'} are shares of about {plays:,.0f} plays, so {100 * share:.0f} % "
+            f"of how much they differ (their variance) is noise, which a table takes for true: gains on it are "
+            f"too good. Fit a prior to the counts instead: metabandit fit",
+        )
 
     def split(self) -> Table:
         """The part to learn on: half of the problems; `held_out` is the other half, to report on.

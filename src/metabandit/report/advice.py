@@ -82,7 +82,7 @@ def gain_figure(value: Run, prefix: str = "advice") -> Figure:
         f"{prefix}-gains",
         f"Gain over {_called(today)}",
         f"{value['unit'].capitalize()} more than {_called(today)} per test; bars are 95 % intervals.",
-        partial(gains, rows, x=f"{value['unit']} more per test than {_called(today)}"),
+        partial(gains, rows, x=f"{value['unit']} more per test"),
     )
 
 
@@ -93,15 +93,15 @@ def _label(item: Run, today: str) -> str:
 
 
 def _tables(value: Run, prefix: str) -> list[ReportTable]:
-    tables = [_policies(value, prefix)]
+    tables, today = [_policies(value, prefix)], value["today"]
     near = value["if_the_prior_is_wrong"]
     if near:
-        today = _called(value["today"])
-        tables.append(_others(near, f"{prefix}-wrong", f"Gain over {today} if the prior is wrong"))
+        title = f"Gain over {_called(today)} if the prior is wrong"
+        tables.append(_others(near, today, f"{prefix}-wrong", title))
     histories = value["if_history_is_noisy"]
     if histories:
         title = "The same for priors that were fitted to resampled histories"
-        tables.append(_others(histories, f"{prefix}-histories", title))
+        tables.append(_others(histories, today, f"{prefix}-histories", title))
     if value["skipped"]:
         tables.append(
             ReportTable(
@@ -160,9 +160,10 @@ def _policies(value: Run, prefix: str) -> ReportTable:
     )
 
 
-def _others(items: Sequence[Run], name: str, title: str) -> ReportTable:
+def _others(items: Sequence[Run], today: str, name: str, title: str) -> ReportTable:
     """What the policies that matter gain on other problems."""
-    names = list(dict.fromkeys(each["policy"] for item in items for each in item["policies"]))
+    every = dict.fromkeys(each["policy"] for item in items for each in item["policies"])
+    names = [policy for policy in every if policy != today]
     rows = []
     for item in items:
         found = {each["policy"]: each["gain"] for each in item["policies"]}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ...report.content import Cell, Cells, ReportTable, row, significant
+from ..records import Records
 from . import paper
 from .paper import HORIZONS
-from .records import Records
 
 _KINDS = {
     "learn": "learning and tuning",

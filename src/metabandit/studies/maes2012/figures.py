@@ -13,10 +13,10 @@ from ...language import length, parse
 from ...priors import Bernoulli
 from ...report.content import Figure
 from ...report.maps import policy_maps
+from ..records import Records
 from . import findings
 from .paper import HORIZONS
 from .plan import studied_policies
-from .records import Records
 
 
 def above_floor(records: Records) -> Figure | None:

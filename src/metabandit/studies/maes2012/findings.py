@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...engine.results import NORMAL_95
+from ..records import Records
 from .paper import COLUMNS, NOTES, TEST_PROBLEMS, StudiedPolicy, half_digit
 from .plan import studied_policies
-from .records import Records
 
 # How close a figure must be to the paper's, as a share of it.
 CLOSE = 0.03

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
+from ..steps import Step
 from .paper import HORIZONS, PRIORS, StudiedPolicy, table1
 
 PARTS = ("table1", "table2", "classes", "curves", "times", "all")
@@ -94,27 +95,6 @@ def studied_policies() -> tuple[StudiedPolicy, ...]:
         for horizon in HORIZONS
     ]  # fmt: skip
     return (*printed, *found, *today, *ours)
-
-
-@dataclass(frozen=True)
-class Step:
-    """A step of the work, with an id and everything that its result depends on.
-
-    id: begins with its kind, which says how it is done (`work.py`)
-    parts: the parts of the reproduction that show it
-    needs: the steps whose results it uses
-    weight: about how many seconds it takes on two cores, to tell how far a run is
-    """
-
-    id: str
-    settings: Mapping[str, Any]
-    parts: frozenset[str] = frozenset()
-    needs: tuple[str, ...] = ()
-    weight: float = field(default=1.0, compare=False)
-
-    @property
-    def kind(self) -> str:
-        return self.id.partition("/")[0]
 
 
 def _step(

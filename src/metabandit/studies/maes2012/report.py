@@ -9,16 +9,17 @@ from typing import Any
 from ...language import length, parse
 from ...priors import Bernoulli
 from ...report.content import Part, Report, Section, make_sections
+from ..records import Records
 from . import costs, figures, tables
 from .paper import COLUMNS, FAMILIES, HORIZONS, table1
 from .plan import PARTS, SCALES, steps
-from .records import Records
 
 _GAUSSIAN = (
     "The table's Gaussian regret is counted against the mean of the parent Gaussian, not against the mean of the "
     "rewards, which are truncated; the paper's own definition of regret is the latter. Both are shown: the "
     "parent's mean beside the paper's figure, the true mean in the tables by horizon."
 )
+
 _METHOD = (
     "Problems have two arms; Bernoulli means, or the mean and standard deviation of the parent Gaussian, are uniform on "
     "[0, 1]. Every policy plays the same 10,000 problems, which learning never saw, 100 times each, with common random "

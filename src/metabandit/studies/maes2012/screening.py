@@ -15,8 +15,8 @@ from ...policies import Policy, policy
 from ...priors.families import Array
 
 if TYPE_CHECKING:
-    from .plan import Step
-    from .work import Progress, Runner
+    from ..steps import Progress, Step
+    from .work import Runner
 
 # How many standard errors worse than the best rival a class must be to drop out.
 _SURE = 4.0

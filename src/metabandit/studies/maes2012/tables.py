@@ -9,11 +9,11 @@ from statistics import quantiles
 
 from ...engine.results import NORMAL_95
 from ...report.content import Cell, Cells, ReportTable, number, percent, row, significant
+from ..records import Records
 from . import findings
 from .findings import CLOSE, FAMILY, Reproduced
 from .paper import COLUMNS, HORIZONS, StudiedPolicy, table1, table2
 from .plan import studied_policies
-from .records import Records
 
 # How a cell with a verdict stands out, the sign after its figure, and what the verdict means.
 _VERDICTS = {

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
-from copy import copy
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -16,85 +13,37 @@ from ...bayes.optimum import optimal
 from ...data import write_data
 from ...engine import Comparison, costs, evaluate, exact, recount
 from ...engine.programs import ManyPrograms
-from ...engine.task import silent, stream, versions
-from ...errors import InputError
+from ...engine.task import stream
 from ...formulas import Classes, kept_classes, make_classes, search, state_path
-from ...learning import learn
 from ...learning.spaces import make_space
-from ...learning.trace import trace_path
 from ...policies import Policy, Start, policy
 from ...priors import Prior, prior
 from ...workers import Workers
+from ..records import Records
+from ..steps import Kind, Progress, Step, StepRunner
 from .paper import PRIORS, TRUE_GAUSSIAN
-from .plan import Step
-from .records import Records
 from .screening import better, sooner
 
 REFERENCE = "ucb1-tuned"
 
-Progress = Callable[[float, str], None]
 
-
-class Runner:
-    """Does steps, one at a time.
-
-    records: of the steps done so far
-    folder: for what is half done
-    workers: the threads and processes that do the work
-    """
+class Runner(StepRunner):
+    """Does the steps of the reproduction."""
 
     def __init__(
         self, records: Records, folder: Path, workers: Workers, announce: Callable[[str], None]
     ) -> None:
-        self.records = records
-        self.folder = folder
-        self.workers = workers
-        self.who: dict[str, Any] = {"threads": workers.threads, "executor": workers.executor}
-        self.announce = announce
+        super().__init__(records, folder, workers, announce)
         self.problems = prior(PRIORS["bernoulli"], arms=2)
         self._references: dict[tuple[Any, ...], npt.NDArray[np.floating[Any]]] = {}
-        self._policies: dict[str, Policy] = {}
         self.made: Classes | None = None
-        self.versions = versions()
 
-    def do(self, step: Step, progress: Progress) -> tuple[dict[str, Any], float]:
-        """The result of a step, and the seconds it took, also in runs that were stopped."""
-        begun = time.monotonic()
-        out = self.unfinished(step)
-        half = [path for path in (out, trace_path(out), state_path(out)) if path.exists()]
-        try:
-            result: dict[str, Any] = KINDS[step.kind](self, step, progress)
-        except InputError as error:
-            if not half:
-                raise
-            # Made by another version, say, or damaged by a crash: nothing but time is lost.
-            self.announce(f"{step.id} was half done and starts from scratch: {error}")
-            for path in half:
-                path.unlink(missing_ok=True)
-            result = KINDS[step.kind](self, step, progress)
-        seconds = time.monotonic() - begun
-        return result, float(result.pop("seconds", seconds))
+    # Steps that read all formula classes.
+    shared = ("classes", "search", "better", "sooner")
 
-    def do_alone(self, step: Step, needed: list[dict[str, Any]]) -> tuple[dict[str, Any], float]:
-        """The same in another process, from the records that the step needs."""
-        for record in needed:
-            self.records.add(record)
-        # A folder of its own: another thread may do the same step for someone else.
-        with TemporaryDirectory(prefix="metabandit-") as folder:
-            runner = copy(self)
-            runner.folder = Path(folder)
-            return runner.do(step, lambda share, doing: None)
-
-    def unfinished(self, step: Step) -> Path:
-        """The policy file of a step that is being worked on."""
-        return self.folder / f"{step.id.replace('/', '-')}.json"
-
-    def policy(self, given: Mapping[str, Any]) -> Policy:
-        """A policy as settings name it; made once."""
-        key = str(given.get("text", given))
-        if key not in self._policies:
-            self._policies[key] = self.records.policy(given)
-        return self._policies[key]
+    @property
+    def kinds(self) -> Mapping[str, Kind]:
+        return KINDS
 
     def classes(self, length: int) -> Classes:
         """All formulas up to a length, sorted into classes once."""
@@ -148,34 +97,15 @@ class Runner:
         return self._references[key]
 
 
-def remote_runner(scale: str, seed: int) -> Runner:
-    """What does whole steps in another process."""
-    return Runner(Records(scale, seed), Path(), Workers(1), silent)
-
-
 def _counted(progress: Progress, doing: str) -> Callable[[int, int], None]:
     """Progress by how many are done, of how many."""
     return lambda done, total: progress(done / total, doing)
 
 
 def _learn(runner: Runner, step: Step, progress: Progress) -> Any:
-    settings, out = step.settings, runner.unfinished(step)
-    trace = trace_path(out)
-    found = learn(
-        settings["space"],
-        runner.problems,
-        settings["horizon"],
-        **{name: settings[name] for name in ("protocol", "generations", "effort", "seed")},
-        **runner.who,
-        measured=False,
-        out=out,
-        resume=trace.exists(),
-        force=not trace.exists(),
-        progress=lambda generation: progress(
-            generation.share, f"generation {generation.number}, {generation.best:.5g}"
-        ),
-        announce=runner.announce,
-    )
+    settings = step.settings
+    options = {name: settings[name] for name in ("protocol", "generations", "effort", "seed")}
+    found = runner.learn(step, runner.problems, progress, **options)
     improvements = []
     lowest = float("inf")
     for record in found.trace if settings["improvements"] else ():
@@ -186,8 +116,6 @@ def _learn(runner: Runner, step: Step, progress: Progress) -> Any:
             )
     origin = found.file.learned
     assert origin is not None
-    for path in (out, trace):
-        path.unlink()
     return {
         "label": found.policy.name,
         "file": write_data(found.file),
@@ -326,7 +254,7 @@ def _curve(runner: Runner, step: Step, progress: Progress) -> Any:
     }
 
 
-KINDS: dict[str, Callable[[Runner, Step, Progress], Any]] = {
+KINDS: dict[str, Kind] = {
     "learn": _learn,
     "search": _search,
     "classes": _classes,

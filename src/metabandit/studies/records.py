@@ -1,4 +1,4 @@
-"""The records of a reproduction: one line of JSON per step that is done.
+"""The records of a study: one line of JSON per step that is done.
 
 A line has the step's id, kind and settings, the seed, the versions, how long it took, and the result.
 Reports read these lines and nothing else.
@@ -11,15 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...data import read_data
-from ...errors import InputError
-from ...journal import Journal, read_lines
-from ...showing import Shown
+from ..data import read_data
+from ..errors import InputError
+from ..journal import Journal, read_lines
+from ..showing import Shown
 
 if TYPE_CHECKING:
-    from ...policies import Policy
+    from ..policies import Policy
 
-FORMAT = "metabandit reproduction"
 VERSION = 1
 _KEYS = {"id", "kind", "settings", "threads", "versions", "seconds", "result"}
 
@@ -43,6 +42,9 @@ class Records(Shown, dict[str, dict[str, Any]]):
     1.74825
     """
 
+    # What the first line of a file has; other studies have another.
+    format = "metabandit reproduction"
+
     def __init__(self, scale: str, seed: int) -> None:
         self.scale = scale
         self.seed = seed
@@ -62,8 +64,8 @@ class Records(Shown, dict[str, dict[str, Any]]):
 
     def policy(self, given: Mapping[str, Any]) -> Policy:
         """A policy as the settings of a step name it: as text, or as what a step found."""
-        from ...policies import policy
-        from ...policies.file import PolicyFile
+        from ..policies import policy
+        from ..policies.file import PolicyFile
 
         if "text" in given:
             return policy(given["text"])
@@ -97,7 +99,7 @@ class Records(Shown, dict[str, dict[str, Any]]):
         try:
             values = _read(path, records.journal.read)
             if not values:
-                values = [{"format": FORMAT, "version": VERSION, "scale": scale, "seed": seed}]
+                values = [{"format": cls.format, "version": VERSION, "scale": scale, "seed": seed}]
                 records.journal.clear()
                 records.journal.append(values[0])
             records._load(values, path)
@@ -123,9 +125,9 @@ class Records(Shown, dict[str, dict[str, Any]]):
 
     def _load(self, values: list[Any], path: Path) -> None:
         header = values[0] if values else None
-        if not isinstance(header, dict) or header.get("format") != FORMAT:
+        if not isinstance(header, dict) or header.get("format") != self.format:
             raise InputError(
-                f"{path} does not hold the records of a reproduction; choose another folder (--out)"
+                f"{path} does not hold the records of this study; choose another folder (--out)"
             )
         if header.get("version") != VERSION:
             raise InputError(f"{path} has version {header.get('version')!r}, not {VERSION}")
