@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
@@ -205,6 +205,42 @@ class ByCuts:
     means: tuple[tuple[float, float], ...]
     rate: float = 0.0
 
+    def best_arms(self, plays: Sequence[int], wins: Sequence[int]) -> tuple[int, ...]:
+        """The better arm in a state, or both if they are equally good."""
+        entry = math.comb(sum(plays) + 2, 3) + math.comb(plays[0] + 1, 2) + wins[0]
+        better, equal = self.cuts[entry]
+        if wins[1] < better:
+            return (0,)
+        return (0, 1) if wins[1] < equal else (1,)
+
+
+@dataclass(frozen=True, eq=False)
+class ByStates:
+    """The best of three arms that pay 0 or 1, from a table.
+
+    best: uint8[entry], for each number of plays made and each state (plays and successes of each arm) which
+        arms are best: bit k for arm k
+    means: the Beta distribution (a, b) of each arm's mean, which decides after the last play
+    """
+
+    horizon: int
+    best: npt.NDArray[np.uint8]
+    means: tuple[tuple[float, float], ...]
+
+    def best_arms(self, plays: Sequence[int], wins: Sequence[int]) -> tuple[int, ...]:
+        """The best arms in a state: one, or several that are equally good."""
+        (n1, n2, n3), (s1, s2, s3) = plays, wins
+        made = n1 + n2 + n3
+        # As kernels/three_arms.py has them: blocks by n1 and n2, in each all successes. Sums over blocks
+        # are sums over those that follow, taken away from all.
+        later, rest = made - n1, n3
+        entry = math.comb(made + 5, 6) + math.comb(made + 5, 5)
+        entry -= math.comb(later + 5, 5) + n1 * math.comb(later + 4, 4)
+        block = math.comb(later + 3, 3) - math.comb(rest + 3, 3) - n2 * math.comb(rest + 2, 2)
+        entry += (n1 + 1) * block + (s1 * (n2 + 1) + s2) * (n3 + 1) + s3
+        bits = int(self.best[entry])
+        return tuple(arm for arm in range(3) if bits >> arm & 1)
+
 
 @dataclass(frozen=True)
 class BetaBelief:
@@ -347,4 +383,6 @@ class Own:
     function: Callable[..., Any]
 
 
-Decision = Index | ByTable | ByBonus | ByCuts | ByPosterior | ByBelief | ByEpochs | ByTest | Own
+Decision = (
+    Index | ByTable | ByBonus | ByCuts | ByStates | ByPosterior | ByBelief | ByEpochs | ByTest | Own
+)

@@ -14,7 +14,10 @@ from typing import Any
 
 
 class ChargedArm:
-    """One arm with a Beta(a, b) mean, and what it is worth at each of the rising prices."""
+    """One arm with a Beta(a, b) mean, and what it is worth at rising prices.
+
+    They are evenly spaced, but for the last: no charge is above the one before it, indices may be.
+    """
 
     def __init__(self, a: Fraction, b: Fraction, horizon: int, prices: Sequence[Fraction]) -> None:
         self.a, self.b, self.horizon, self.prices = a, b, horizon, prices
@@ -46,7 +49,7 @@ class ChargedArm:
         if charge < self.prices[0]:
             return Fraction(0)
         step = self.prices[1] - self.prices[0]
-        j = min(int((charge - self.prices[0]) / step), len(self.prices) - 2)
+        j = min(int((charge - self.prices[0]) / step), len(self.prices) - 3)
         share = (charge - self.prices[j]) / step
         return (1 - share) * self.worth(n, s, j) + share * self.worth(n, s, j + 1)
 

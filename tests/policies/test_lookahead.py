@@ -8,7 +8,7 @@ from scipy import stats
 
 import metabandit as mb
 from metabandit import lookahead, numerics
-from metabandit.bayes.bounds import lagrangian_prices
+from metabandit.bayes.lagrange import lagrangian_prices
 from tests import naive
 
 PAIRS = [

@@ -110,6 +110,20 @@ def gittins_table(
     return table
 
 
+def gittins_index(alpha: float, beta: float, level: int) -> float:
+    """About the index of an arm without any play, whose last play is number `level`: never too small."""
+    from ..kernels import charge
+
+    low, high = alpha / (alpha + beta), 1.0
+    value = np.zeros(level + 2)
+    none = np.zeros(0, np.int64), value, np.zeros((0, 1), np.float32), np.zeros(0)
+    while high - low > 1e-3 * high:
+        price = 0.5 * (low + high)
+        charge.charge_stages(level, 0, alpha, beta, price, *none)
+        low, high = (price, high) if value[0] > 0.0 else (low, price)
+    return high
+
+
 def gaussian_moves(horizon: int, spread: float, noise: float) -> tuple[Array, Array]:
     """The deviation of a Gaussian arm's mean after each number of plays, and of its next change."""
     precision: Array = spread**-2 + np.arange(horizon + 1.0) * noise**-2

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +30,8 @@ from ..settings import check_threads
 FREE, EACH_ONCE = "free", "each-once"
 # progress(work done, work in all)
 Progress = Callable[[int, int], None]
-Cuts = npt.NDArray[np.uint16]
+# What to do in every state: cuts for two arms, bits for three.
+Cuts = npt.NDArray[np.unsignedinteger[Any]]
 
 # From this many plays on, the blocks of a step are shared among threads.
 _SHARED = 256
@@ -76,8 +78,9 @@ def solve(
     mirror = is_mirrored(prior) and not keep
     needed = slice_bytes(prior.arms, horizon, mirror=mirror)
     if keep:
-        # The cuts, and once more as the numbers that the simulator reads.
-        needed += (4 + 8) * math.comb(horizon + 2, 3)
+        # What to do, and once more as the numbers that the simulator reads.
+        entries = math.comb(horizon + 2, 3) if prior.arms == 2 else math.comb(horizon + 5, 6)
+        needed += ((4 + 8) if prior.arms == 2 else 2) * entries
     what = "the optimal policy as a table" if keep else "the optimum"
     check_memory(
         needed,
@@ -89,7 +92,7 @@ def solve(
     if prior.arms == 2:
         solved = _TwoArms(prior, horizon, mirror, keep)
     else:
-        solved = _ThreeArms(prior, horizon)
+        solved = _ThreeArms(prior, horizon, keep)
     with ThreadPoolExecutor(threads) as pool:
         solved.run(first, pool if threads > 1 else None, progress)
     if first == 0:
@@ -214,12 +217,14 @@ class _TwoArms:
 class _ThreeArms:
     """Backward induction for three arms: two slices in turn."""
 
-    def __init__(self, prior: Bernoulli, horizon: int) -> None:
+    def __init__(self, prior: Bernoulli, horizon: int, keep: bool) -> None:
         from ..kernels import counts, three_arms
 
         self.kernel = three_arms
         self.horizon = horizon
-        self.cuts: Cuts = np.zeros((0, 2), np.uint16)
+        self.keep = keep
+        # For each number of plays and each state which arms are best (decisions.py: ByStates).
+        self.cuts: Cuts = np.zeros(math.comb(horizon + 5, 6) if keep else 0, np.uint8)
         self.chance = counts.chances(prior.alpha, prior.beta, horizon)
         shape = (horizon + 2, horizon + 2)
         self.offsets = [np.zeros(shape, np.int64) for _ in range(2)]
@@ -231,8 +236,11 @@ class _ThreeArms:
         for m in range(self.horizon - 1, first - 1, -1):
             self.kernel.offsets(m, self.offsets[m % 2])
             after, before = (m + 1) % 2, m % 2
+            best = self.cuts[math.comb(m + 5, 6) : math.comb(m + 6, 6) if self.keep else 0]
 
-            def step(n1: int, m: int = m, after: int = after, before: int = before) -> None:
+            def step(
+                n1: int, m: int = m, after: int = after, before: int = before, best: Cuts = best
+            ) -> None:
                 self.kernel.step_backward(
                     m,
                     n1,
@@ -242,6 +250,7 @@ class _ThreeArms:
                     self.values[before],
                     self.offsets[before],
                     self.chance,
+                    best,
                 )
 
             if pool is None or m < 20:

@@ -1,4 +1,4 @@
-"""The Bayes-optimal policy for Bernoulli arms with Beta means: the floor under every regret."""
+"""The floor under every regret: the Bayes optimum, or a lower bound where it is out of reach."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 
 from ..errors import InputError, nearest
 from ..feedback import IMMEDIATE, Feedback
-from ..priors import Bernoulli, Prior, check_prior, read_prior
+from ..priors import Bernoulli, Prior, Table, check_prior, read_prior
 from ..progress import Told, with_progress
 from ..settings import check_horizon, check_threads
 from ..showing import Shown
 from .batches import solve_batches
 from .bounds import AT_ONCE, Bound, has_bound, kept_bound
 from .induction import EACH_ONCE, FREE, Progress, solve
+from .listed import is_listed, solve_listed
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,6 +53,8 @@ class Optimum(Shown):
 
 def has_optimum(prior: Prior, feedback: Feedback = IMMEDIATE) -> bool:
     """Whether backward induction can be done for a prior."""
+    if is_listed(prior):
+        return feedback == IMMEDIATE
     if type(prior) is not Bernoulli:
         return False
     if feedback == IMMEDIATE:
@@ -79,8 +82,9 @@ def check_floor(prior: Prior) -> None:
     check_prior(prior)
     if not (has_optimum(prior) or has_bound(prior)):
         raise InputError(
-            f"no floor under regret is known for {prior}: the optimum is for Bernoulli arms with Beta "
-            f"means, 2 or 3 of them, and a lower bound for any number of these or of Gaussian arms"
+            f"no floor under regret is known for {prior}: the optimum is for 2 or 3 Bernoulli arms with "
+            f"Beta means and for tables of 2 Bernoulli arms, and a lower bound for any number of arms of "
+            f"the priors bernoulli and gaussian"
         )
 
 
@@ -98,8 +102,10 @@ def optimal(
 ) -> Optimum | Bound:
     """The least regret that any policy can have: the optimum, or a lower bound where it is out of reach.
 
-    The optimum is for two or three Bernoulli arms with Beta means; the bound for more of them and for
-    Gaussian arms. The `kind` of the result says which it is: "optimum" or "bound".
+    The optimum is for two or three Bernoulli arms with Beta means, and for a table of problems with two
+    Bernoulli arms: the best that is possible for one who knows the rows, but not which one it is. The
+    bound is for more arms, and for Gaussian arms. The `kind` of the result says which it is: "optimum"
+    or "bound".
 
     With batches, the optimum of two arms is the best of all strategies that decide a batch at once. For
     other feedback the bound is that for immediate feedback: who knows less, or must play each arm now and
@@ -107,7 +113,7 @@ def optimal(
 
     Parameters
     ----------
-    prior : Bernoulli, Gaussian or str
+    prior : Bernoulli, Gaussian, Table or str
         What is known of the arms: a prior, or its text.
     horizon : int
         Plays in all.
@@ -145,6 +151,10 @@ def optimal(
         return replace(found, feedback=str(asked))
     if not has_optimum(prior, asked):
         return _at_once(prior, horizon, asked, threads, progress)
+    if isinstance(prior, Table):
+        reward = solve_listed(prior, horizon, start=start, progress=progress)
+        regret = horizon * prior.expected_best() - reward
+        return Optimum(str(prior), prior.arms, horizon, start, reward, regret, str(asked))
     known = check_solvable(prior, "the optimum")
     if asked == IMMEDIATE:
         reward, _ = solve(

@@ -19,7 +19,7 @@ import numpy as np
 from ..memory import check_memory
 from ..priors import Bernoulli
 from ..priors.families import Array
-from .bounds import lagrangian_prices
+from .lagrange import lagrangian_prices
 
 
 def advantages(means: tuple[float, float], prices: Array) -> Array:

@@ -31,7 +31,8 @@ def command(
     as_json: options.Json = False,
 ) -> None:
     """Compute the least regret that any policy can have: exactly for two or three Bernoulli arms, else a lower bound."""
-    from ..bayes.optimum import check_floor, optimal
+    from ..bayes.bounds import bound_seconds
+    from ..bayes.optimum import check_floor, has_optimum, optimal
     from ..engine.costs import announce_time, optimum_seconds
     from ..engine.results import NORMAL_95
     from ..policies.solved import OptimalPolicy, check_target
@@ -46,7 +47,11 @@ def command(
                 f"the optimal policy is saved for immediate feedback only, not for {feedback}; leave "
                 f"--save out for its regret"
             )
-    announce_time(optimum_seconds(prior, horizon, feedback), check_threads(threads), say)
+    effort = 1.0 if floor_effort is None else floor_effort
+    seconds = optimum_seconds(prior, horizon, feedback)
+    if not has_optimum(prior):
+        seconds = bound_seconds(prior, horizon, effort)
+    announce_time(seconds, check_threads(threads), say)
     with progress_bar(f"{horizon} plays") as progress:
         if save is None:
             result = optimal(
@@ -54,7 +59,7 @@ def command(
                 horizon,
                 start=start,
                 feedback=feedback,
-                effort=1.0 if floor_effort is None else floor_effort,
+                effort=effort,
                 threads=threads,
                 progress=progress,
             )

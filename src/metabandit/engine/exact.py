@@ -31,9 +31,8 @@ def obstacle(
             f"exact evaluation is for Bernoulli arms, with Beta means (the prior bernoulli) or given "
             f"ones (a table), not for {prior}"
         )
-    most = 2 if on_problems else 3
-    if prior.arms > most:
-        return f"exact evaluation is for up to {most} arms of {prior}, not {prior.arms}"
+    if prior.arms > 3:
+        return f"exact evaluation is for up to 3 arms of {prior}, not {prior.arms}"
     if horizon > MOST_PLAYS:
         return f"exact evaluation is for up to {MOST_PLAYS} plays, not {horizon}"
     for plan in plans:
@@ -115,7 +114,6 @@ class Exact:
         # Before the first choice each arm is played once, in order.
         forced = (np.arange(self.prior.arms) < min(point, run.begin)).astype(np.float64)
         if isinstance(self.prior, Table):
-            assert isinstance(run, TwoArms), "obstacle() refuses tables of more arms"
             each = np.broadcast_to(forced, self.gaps.shape)
             if point >= run.begin:
                 each = run.plays_on(self.prior.means, point)
@@ -128,7 +126,6 @@ class Exact:
 
     def _simple(self, run: TwoArms | ThreeArms) -> float:
         if isinstance(self.prior, Table):
-            assert isinstance(run, TwoArms), "obstacle() refuses tables of more arms"
             return float((run.recommended_on(self.prior.means) * self.gaps).sum(axis=1).mean())
         return self.best - run.recommended()
 
@@ -159,7 +156,6 @@ class Exact:
         except IndexFault:
             return np.full(max(len(self.gaps), 1), np.inf)
         if isinstance(self.prior, Table):
-            assert isinstance(run, TwoArms), "obstacle() refuses tables of more arms"
             means = self.prior.means
             each = run.recommended_on(means) if simple else run.plays_on(means, self.horizon)
             return np.asarray((each * self.gaps).sum(axis=1))

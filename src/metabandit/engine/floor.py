@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-from ..bayes.bounds import Bound, has_bound, kept_bound
+from ..bayes.bounds import Bound, bound_seconds, has_bound, kept_bound
 from ..bayes.optimum import Optimum, has_optimum, optimal
 from ..errors import InputError
 from ..feedback import IMMEDIATE, Feedback
@@ -16,20 +16,16 @@ from ..memory import duration
 from ..policies import Progress
 from ..priors import Prior
 from ..workers import Job, Pending, Workers
-from .costs import optimum_seconds
+from .costs import CORES, optimum_seconds
 from .limits import TimeLimit
 
 # A comparison shows the floor where it takes less than about a second, a search where it takes a minute.
 _QUICK = 1.0
 _PATIENCE = 60.0
-# Plays up to which a search computes a bound: the tables of longer ones take gigabytes.
-_LONGEST_BOUND = 1000
 # The share of a time limit that the floor may take.
 _SHARE = 0.15
 # Seconds after which a search says how far the floor is.
 _SILENCE = 5.0
-# About the seconds that a lower bound takes with effort 1.
-_BOUND_SECONDS = 20.0
 
 
 @dataclass
@@ -143,11 +139,17 @@ def floor_of_search(
     """
     seconds, what = solving_seconds(prior, horizon, feedback), "the Bayes-optimal floor"
     if seconds > _PATIENCE:
-        if not has_bound(prior) or horizon > _LONGEST_BOUND:
+        if not has_bound(prior):
             return None
-        seconds, what = effort * _BOUND_SECONDS, "a lower bound on regret"
         if known := _bound(prior, horizon, feedback, effort, compute=False):
             return Floor(known)
+        seconds, what = bound_seconds(prior, horizon, effort) / CORES, "a lower bound on regret"
+        if seconds > max(1.0, effort) * _PATIENCE:
+            announce(
+                f"no floor: {what} for {horizon:,} plays takes about {duration(seconds)}; once "
+                f"metabandit optimal has computed it, it is shown"
+            )
+            return None
     if seconds > _SHARE * limit.seconds:
         announce(
             f"no floor: {what} takes about {duration(seconds)}, too much of the time limit; "

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..bayes.listed import ratio_slice
 from ..feedback import IMMEDIATE, Feedback
 from ..language.compile import Compiled
 from ..policies import IndexPolicy, Policy, Start
-from ..priors import Bernoulli, Prior
+from ..priors import Bernoulli, Prior, Table
 from ..priors.families import Array
 from ..workers import Workers
-from .costs import exact_seconds, simulation_seconds
+from .costs import program_seconds, simulation_seconds
 from .engine import Engine, hand_out
 from .simulated import MOST_LANES, Sampling, Simulation
 from .states import TwoArms
@@ -66,6 +67,7 @@ class ManyPrograms:
         self.local = threading.local()
         self._simulations: dict[tuple[int, int], Simulation] = {}
         self._rounds: dict[tuple[int, ...], Any] = {}
+        self._points: tuple[list[int], Array] = ([], np.zeros((0, 0)))
 
     @classmethod
     def of(
@@ -107,8 +109,8 @@ class ManyPrograms:
             return known
         from ..kernels.rows import SLOT, STRIDE
 
-        assert isinstance(self.prior, Bernoulli)
-        way = TwoArms(self.plan, self.prior, self.horizon)
+        assert isinstance(self.prior, (Bernoulli, Table))
+        way = TwoArms(self.plan, self.prior, self.horizon, mirror=not isinstance(self.prior, Table))
         found = list(way.first_states())
         n = 1 if way.begin else 0
         first = (
@@ -122,6 +124,17 @@ class ManyPrograms:
         )
         known = self.local.game = (game, way.slice, way.policy._replace(tables=tables))
         return known
+
+    def _ratios(self, points: list[int]) -> Array:
+        """For a table: how much more likely its states are than with uniform means, after each point."""
+        if not isinstance(self.prior, Table):
+            return np.zeros((0, 0))
+        if points != self._points[0]:
+            from ..kernels.counts import layout
+
+            slices = [ratio_slice(self.prior, m, *layout(self.horizon, False)) for m in points]
+            self._points = (points, np.stack(slices))
+        return self._points[1]
 
     def exact_regret(
         self,
@@ -138,7 +151,7 @@ class ManyPrograms:
         """
         count = len(which)
         limits = np.full(count, np.inf) if limits is None else limits
-        seconds = count * exact_seconds(self.prior, points[-1])
+        seconds = count * program_seconds(self.prior, points[-1])
         regret, reached, choices = self._share(
             "_exact", seconds, which, limits, list(points), with_choices
         )
@@ -149,12 +162,13 @@ class ManyPrograms:
         regret, reached = np.empty(count), np.empty(count, np.int64)
         choices = np.empty(count if with_choices else 0, np.uint64)
         ends = np.array(points, np.int64)
+        ratios = self._ratios(points)
 
         def work(first: int) -> None:
             part = slice(first, min(first + _SHARE, count))
             screened = (regret[part], reached[part], choices[part])
             self.kernel.evaluate_many(
-                self.packed, which[part], limits[part], ends, *self._game(), screened
+                self.packed, which[part], limits[part], ends, ratios, *self._game(), screened
             )
 
         in_threads(work, range(0, count, _SHARE), self.workers.threads)

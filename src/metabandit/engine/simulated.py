@@ -28,6 +28,7 @@ from ..decisions import (
     ByCuts,
     ByEpochs,
     ByPosterior,
+    ByStates,
     ByTable,
     ByTest,
     Index,
@@ -146,7 +147,7 @@ def _compiled_rule(function: Callable[..., Any], name: str, kind: Any) -> Any:
 def feedback_obstacle(plan: Plan, feedback: Feedback) -> str | None:
     """Why a policy cannot be played with this feedback, or None."""
     decision = plan.decision
-    if isinstance(decision, ByCuts) and feedback.waits:
+    if isinstance(decision, (ByCuts, ByStates)) and feedback.waits:
         return (
             "the table of the optimal policy is for rewards that are known at once; "
             "metabandit optimal has the floor for batches, and gittins plays them"
@@ -241,6 +242,10 @@ def _interpret(plan: Plan, precision: Precision, feedback: Feedback, waiting: An
     elif isinstance(decision, ByCuts):
         function, cuts = decide.by_cuts, decision.cuts
         parameters = np.concatenate([[decision.rate], cuts[:, 0] + 65536.0 * cuts[:, 1]])
+    elif isinstance(decision, ByStates):
+        function = decide.by_states
+        bits = np.pad(decision.best, (0, -len(decision.best) % 16)).reshape(-1, 16)
+        parameters = bits @ 8.0 ** np.arange(16)
     elif isinstance(decision, ByPosterior):
         beta = isinstance(decision.belief, BetaBelief)
         function = decide.thompson_beta if beta else decide.thompson_gaussian

@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..bayes.induction import first_outcomes
+from ..bayes.listed import likelihood_ratios
 from ..decisions import (
     BetaBelief,
     ByBelief,
@@ -30,6 +31,7 @@ from ..decisions import (
     ByCuts,
     ByEpochs,
     ByPosterior,
+    ByStates,
     ByTable,
     ByTest,
     Index,
@@ -102,11 +104,14 @@ def obstacle(plan: Plan, arms: int, feedback: Feedback) -> str | None:
         return f"delays are simulated, and feedback is {feedback}"
     if feedback != IMMEDIATE and arms != 2:
         return f"{feedback} is evaluated exactly for 2 arms only, not {arms}"
-    if feedback != IMMEDIATE and isinstance(decision, ByCuts):
+    if feedback != IMMEDIATE and isinstance(decision, (ByCuts, ByStates)):
         return "the table of the optimal policy is for rewards that are known at once"
     if isinstance(decision, ByPosterior) and isinstance(decision.belief, BetaBelief):
-        return None if arms == 2 else f"it has an exact evaluation for 2 arms only, not {arms}"
-    if isinstance(decision, (Index, ByTable, ByCuts)):
+        whole = all(x == int(x) for pair in decision.belief.pairs for x in pair)
+        if arms == 2 or whole:
+            return None
+        return f"of {arms} arms whole numbers a and b must be believed, not {decision.belief.pairs}"
+    if isinstance(decision, (Index, ByTable, ByCuts, ByStates)):
         return None
     if isinstance(decision, ByTest) and decision.index() is not None:
         return None if feedback == IMMEDIATE else f"a test with {feedback} is simulated"
@@ -130,12 +135,13 @@ def _choice(plan: Plan, horizon: int) -> Any:
         Index: forward.BY_INDEX,
         ByTable: forward.BY_TABLE,
         ByCuts: forward.BY_CUTS,
+        ByStates: forward.BY_STATES,
         ByPosterior: forward.BY_POSTERIOR,
     }
     gammas, corner = np.zeros((10, 4)), np.zeros((1, 1))
     if isinstance(decision, ByPosterior):
         assert isinstance(decision.belief, BetaBelief), "obstacle() refuses others"
-        one, two = decision.belief.pairs
+        one, two = decision.belief.pairs[:2]
         gammas, corner = _posterior_tables(one, two, horizon)
     rate, needed = plan.exceptions(horizon)
     return forward.Choice(
@@ -258,7 +264,7 @@ class _States:
         self._check_before_any_play()
         # Whether the indices stay what they are, and are finite.
         kind = self.policy.choice.kind
-        self.fixed = kind in (forward.BY_CUTS, forward.BY_POSTERIOR) or (
+        self.fixed = kind in (forward.BY_CUTS, forward.BY_STATES, forward.BY_POSTERIOR) or (
             kind == forward.BY_INDEX and not self.policy.program.varies
         )
         self.finite = True
@@ -307,6 +313,29 @@ class _States:
         plays, mean, spread = tables.statistics[tables.which[int(arm)], :, position].tolist()
         state = (plays, mean, spread, self.plan.pseudo_plays + m, value)
         raise IndexFault(self.plan.name, state, uses_s=self.policy.program.uses_s)
+
+
+def _at_nodes(pairs: Sequence[tuple[float, float]], horizon: int) -> tuple[Array, Array, Array]:
+    """Densities (times weights) and distribution functions of all posteriors, at the nodes of a rule.
+
+    P(X1 > X2, X1 > X3) is an integral of f1 F2 F3, which for whole a and b is a polynomial of degree
+    sum (a + b - 2) + plays + 2: Gauss's rule has no error.
+    """
+    from scipy.special import betainc, betaln
+
+    if not pairs:
+        return np.zeros((3, 1, 1)), np.zeros((3, 1, 1)), np.zeros((2, 1))
+    degree = sum(a + b - 2.0 for a, b in pairs) + horizon + 2.0
+    x, weights = np.polynomial.legendre.leggauss(int(degree // 2) + 1)
+    x, weights = 0.5 * (1.0 + x), 0.5 * weights
+    n, s = np.tril_indices(horizon + 1)
+    density, below = np.empty((2, 3, len(n), len(x)))
+    for arm, (a, b) in enumerate(pairs):
+        one, two = (a + s)[:, None], (b + n - s)[:, None]
+        logarithm = (one - 1.0) * np.log(x) + (two - 1.0) * np.log1p(-x) - betaln(one, two)
+        density[arm] = weights * np.exp(logarithm)
+        below[arm] = betainc(one, two, x)
+    return density, below, np.zeros((2, len(x)))
 
 
 class TwoArms(_States):
@@ -584,6 +613,12 @@ class ThreeArms(_States):
         for position, (_, weight) in enumerate(self.first_states()):
             self.weight[begin + position] = weight
         self.room = np.zeros(self.three.ROOM)
+        decision = plan.decision
+        self.best = decision.best if isinstance(decision, ByStates) else np.zeros(0, np.uint8)
+        pairs: Sequence[tuple[float, float]] = ()
+        if isinstance(decision, ByPosterior) and isinstance(decision.belief, BetaBelief):
+            pairs = decision.belief.pairs
+        self.draws = self.three.Draws(*_at_nodes(pairs, horizon))
 
     def advance(self, first: int, last: int) -> None:
         """From `first` plays to `last`."""
@@ -593,7 +628,15 @@ class ThreeArms(_States):
             self.after[:size] = 0.0
             states = self.three.States(self.weight, self.offset, self.after, self.after_offset)
             status = self.three.step_forward(
-                m, states, self.chance, self.policy, finite, self.room, self.fault
+                m,
+                states,
+                self.chance,
+                self.policy,
+                self.draws,
+                self.best,
+                finite,
+                self.room,
+                self.fault,
             )
             if status != self.kernel.DONE:
                 self._refuse(self.fault, m)
@@ -627,3 +670,42 @@ class ThreeArms(_States):
         return float(
             self.three.recommended(m, self.weight, self.offset, self.chance, self._means())
         )
+
+    def plays_on(self, means: Array, m: int) -> Array:
+        """Expected plays of each arm on given problems, [problem, arm], after m plays."""
+        return self._on_problems(means, m, lambda plays: [np.float64(n) for n in plays])
+
+    def recommended_on(self, means: Array) -> Array:
+        """How likely each arm has the best mean after all plays, on given problems."""
+        by_pair = self._means()
+
+        def shares(plays: tuple[int, ...]) -> list[Array]:
+            grids = np.meshgrid(
+                *(by_pair[arm, math.comb(n + 1, 2) :][: n + 1] for arm, n in enumerate(plays)),
+                indexing="ij",
+            )
+            best = np.maximum.reduce(grids)
+            tied = [grid >= best - 1e-11 * np.abs(best) for grid in grids]
+            return [share / sum(tied) for share in tied]
+
+        return self._on_problems(means, self.horizon, shares)
+
+    def _on_problems(
+        self, means: Array, m: int, of: Callable[[tuple[int, ...]], Sequence[Any]]
+    ) -> Array:
+        """The expectation after m plays, [problem, arm], of what of(plays) says of each arm by successes."""
+        found = np.zeros((len(means), 3))
+        ratios = [[likelihood_ratios(means[:, arm], n) for n in range(m + 1)] for arm in range(3)]
+        for n1 in range(m + 1):
+            for n2 in range(m + 1 - n1):
+                n3 = m - n1 - n2
+                shape = (n1 + 1, n2 + 1, n3 + 1)
+                begin = self.offset[n1, n2]
+                block = self.weight[begin : begin + math.prod(shape)].reshape(shape)
+                if not block.any():
+                    continue
+                for arm, share in enumerate(of((n1, n2, n3))):
+                    rest = ratios[0][n1] @ (block * share).reshape(n1 + 1, -1)
+                    rest = rest.reshape(-1, n2 + 1, n3 + 1) * ratios[1][n2][:, :, None]
+                    found[:, arm] += (rest.sum(axis=1) * ratios[2][n3]).sum(axis=1)
+        return found

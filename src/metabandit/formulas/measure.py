@@ -47,7 +47,7 @@ def measure_classes(
             announce(f"measuring the {len(which):,} best again, {how} ...")
 
     limit = task.time_limit
-    seconds = len(which) * costs.exact_seconds(prior, horizon) / costs.CORES
+    seconds = len(which) * costs.program_seconds(prior, horizon) / costs.CORES
     within = min(_EXACT_SECONDS * task.effort, _SHARE * limit.left)
     if ExactSearch.obstacle(task) is None and seconds <= within:
         tell(seconds, "exactly")

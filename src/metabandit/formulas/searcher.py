@@ -32,6 +32,7 @@ from ..policies.file import (
 )
 from ..policies.start import default_start
 from ..priors import Prior, Table, read_prior
+from ..priors.table import reported_on
 from ..progress import Told, shares, with_progress
 from ..settings import check_whole
 from .classes import Classes
@@ -196,7 +197,7 @@ def search(
     if measured:
         # A worker can begin with it at once.
         floor = floor_of_search(
-            prior, task.horizon, task.workers, announce,
+            reported_on(prior), task.horizon, task.workers, announce,
             feedback=task.feedback, effort=task.bound_effort, limit=task.time_limit,
         )  # fmt: skip
         task = replace(task, floor=floor)
@@ -281,7 +282,8 @@ def search(
         policy=best.policy(best.expression) if worth is None else worth.policy,
         file=PolicyFile(policy=best, learned=origin),
         comparison=None if worth is None else worth.comparison,
-        floor=origin.floor,
+        # The ranking of a table is on the part that was searched on, the floor is under the other one.
+        floor=origin.floor if reported_on(prior) is prior else None,
         strategy=name,
         classes=len(known),
         stopped=stopped,

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..bayes.listed import is_listed
 from ..engine import costs
 from ..engine.programs import ManyPrograms
 from ..engine.states import LONG
@@ -107,7 +108,7 @@ class ExactSearch(Strategy):
     @classmethod
     def obstacle(cls, task: Task) -> str | None:
         """Why it cannot be used, or None."""
-        if type(task.prior) is not Bernoulli or task.prior.arms != 2:
+        if not (is_listed(task.prior) or (type(task.prior) is Bernoulli and task.prior.arms == 2)):
             return (
                 f"the strategy exact is for two Bernoulli arms, not for {task.prior.arms} arms of "
                 f"{task.prior}"
@@ -122,8 +123,8 @@ class ExactSearch(Strategy):
     def seconds(programs: ManyPrograms) -> float:
         """About how long it takes."""
         prior, horizon = programs.prior, programs.horizon
-        some = programs.count * costs.exact_seconds(prior, max(12, horizon // 5))
-        return (some + 3000 * costs.exact_seconds(prior, horizon)) / costs.CORES
+        some = programs.count * costs.program_seconds(prior, max(12, horizon // 5))
+        return (some + 3000 * costs.program_seconds(prior, horizon)) / costs.CORES
 
     def step(self) -> float:
         count = self.programs.count

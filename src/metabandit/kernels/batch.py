@@ -154,11 +154,26 @@ def _advance(m, end, clock, slice, policy, work, fingerprinted):
 
 
 @jit
-def evaluate_many(programs, which, limits, points, game, slice, policy, found):
+def _wins(m, slice, ratio):
+    """Expected successes of both arms, each state's weight times its ratio."""
+    total = 0.0
+    for n1 in range(m + 1):
+        for s1 in range(n1 + 1):
+            at = pair(n1, s1)
+            begin = slice.offset[n1] + s1 * slice.stride[n1]
+            for s2 in range(slice.first[at], slice.last[at] + 1):
+                total += slice.weight[begin + s2] * ratio[begin + s2] * (s1 + s2)
+    return total
+
+
+@jit
+def evaluate_many(programs, which, limits, points, ratios, game, slice, policy, found):
     """The exact regret of index policies of two arms.
 
     game: plays before the first choice, clock (see forward.py), the expected best mean, the states before
     the first choice (as n, s1, s2, and their weights), room for a step and for sums.
+    ratios: float64[point, position], if problems are listed: how much more likely a state is with the list
+    than with the slice's weights; else it is empty
 
     After points[0], points[1], ... plays a policy whose regret is above its limit is given up: regret
     only grows. found: regret[i] is what it was when reached[i] plays were made; it is infinite for
@@ -183,7 +198,8 @@ def evaluate_many(programs, which, limits, points, game, slice, policy, found):
             if m < end:
                 break
             totals(m, slice, sums)
-            regret[i] = m * best - sums[0]
+            won = sums[0] if ratios.shape[0] == 0 else _wins(m, slice, ratios[position])
+            regret[i] = m * best - won
             if regret[i] > limits[i]:
                 break
         reached[i] = m

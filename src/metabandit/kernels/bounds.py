@@ -1,6 +1,6 @@
-"""Upper bounds on the reward of any policy: the charge bound and the Lagrangian bound.
+"""The charge bound on the reward of any policy, in one scenario after the other.
 
-bayes/bounds.py has the mathematics. For the charge bound a scenario is one sequence of rewards per
+bayes/bounds.py has the mathematics. A scenario is one sequence of rewards per
 arm, as the prior makes them likely. Along arm k,
 
     f_k(n) = sum over i < n of  m_i + (E[U_i] - U_i),
@@ -15,24 +15,31 @@ from collections import namedtuple
 
 import numpy as np
 
+from . import charge as charges
 from .counts import pair
-from .gittins import PER_DEVIATION, break_even, gaussian_value, go_on, keep_positive
+from .gittins import PER_DEVIATION, gaussian_value
 from .jit import jit, lane
 from .random import WEYL, draw_bits, episode_bits, slot_word, u32
 
 BERNOULLI = 0
 GAUSSIAN = 1
 
-# The coarse states of an arm, to each of which a correction belongs: by pulls (`Arms.level`), by the
-# distance of mean and charge in deviations of the mean, and by the charge (`Arms.charge_level`).
+# The coarse state of an arm: its pulls (`Arms.level`), and the distance of mean and charge in deviations of
+# the mean. To each belong corrections, of which three are added up: one by the charge (`Arms.worth_level`),
+# one by the distance of mean and rival, and one by the rival.
 DISTANCES = 14
 _NEAREST = -2.6
 _STEP = 0.5
+WORTHS = 8
+RIVALS = 10
+_NEAREST_RIVAL = -2.7
+_RIVAL_STEP = 0.6
+CORRECTIONS = WORTHS + RIVALS + WORTHS
 
 Arms = namedtuple(
     "Arms",
-    "family horizon kind first second low step index slope noise deviation move bonus value "
-    "point chance level charge_level cells",
+    "family horizon kind first second low step index slope stage phase far edge noise deviation move bonus "
+    "value point chance level worth_level cells",
 )
 Arms.__doc__ = """The arms, the tables of their charges, and what corrections go by.
 
@@ -40,9 +47,12 @@ family: BERNOULLI or GAUSSIAN; horizon: T; kind: int64[arm], the row of an arm i
 first, second: float64[row], the Beta distribution of the mean; or the mean of a normal one, and 0
 low, step: prices are low + j step; below the first nothing is charged
 
-Bernoulli arms:
-index: float64[row, pair], the least price at which an arm is given up
-slope: float32[row, pair, price], V(n + 1, s + 1) - V(n + 1, s)
+Bernoulli arms (kernels/charge.py):
+index: float64[row, pair], the least price at which an arm is given up, of the first pulls
+slope: float32[row, pair, price], V(n + 1, s + 1) - V(n + 1, s), of the first pulls; the last price is 1
+stage: int64[n], the entry before other pulls, -1 for the first; phase: float64[n], the share of the next
+far: float32[row, stage, price, distance], that slope as a share of the pulls left
+edge: float64[row, stage, price], where an arm is given up
 
 Gaussian arms:
 noise: the deviation of a reward
@@ -52,47 +62,26 @@ value: float64[n, j], V as kernels/gittins.py has it
 point, chance: float64[q], mean and probability of the q-th interval of a standard normal number; they
     are WIDTH wide from -FURTHEST on, the first and the last without end
 
-level: int64[n], coarse pulls; charge_level: int64[price], coarse charges; cells: coarse states of a row
+level: int64[n], coarse pulls; worth_level: int64[price], coarse charges; cells: coarse states of a row
 """
 
 FURTHEST = 4.0
 WIDTH = 0.5
 
 Room = namedtuple(
-    "Room", "draw total index cell shift plays best most kept size order choice before after"
+    "Room",
+    "draw mean total index cell shift first second lead plays best most kept at loss size order choice "
+    "before after",
 )
 Room.__doc__ = """What a thread works in.
 
 draw: float64[arm, n], what settles a reward: a uniform number, or a standard normal one
-total: float64[arm, n], f; index: float64[arm, n]
-cell: int32[arm, n] and shift: float64[arm, n], the correction of a pull is theta[cell] * shift
+mean, index: float64[arm, n], after n pulls; total: float64[arm, n], f
+first, second: float64[n], the two largest means after n pulls each, and lead: int64[n], the arm of the first
+cell: int32[arm, n, 3] and shift: float64[arm, n], the correction of a pull is shift times the sum of theta[cell]
 plays: int64[arm], of the index policy; best: int64[arm], of the best in hindsight
-most, kept, size, order, choice, before, after: for `relax`
+most, kept, at, loss, size, order, choice, before, after: for `relax`
 """
-
-
-@jit
-def _subtract(won, failed, out):
-    for j in range(out.shape[0]):
-        out[j] = won[j] - failed[j]
-
-
-@jit
-def charge_bernoulli(horizon, alpha, beta, prices, value, room, slope, index):
-    """V at rising prices by backward induction, and the indices that lie between them.
-
-    value: float64[s, price], zeros. Fills slope[pair, price] and, for pairs whose index lies between
-    the first and the last price, index[pair].
-    """
-    last = prices.shape[0] - 1
-    for n in range(horizon - 1, -1, -1):
-        for s in range(n + 1):
-            p = (alpha + s) / (alpha + beta + n)
-            _subtract(value[s + 1], value[s], slope[pair(n, s)])
-            positive = go_on(value[s + 1], value[s], p, prices, 1.0, room)
-            keep_positive(room, value[s])
-            if 0 < positive <= last:
-                index[pair(n, s)] = break_even(positive, prices, room)
 
 
 @lane
@@ -108,65 +97,184 @@ def _normal(word, other, key):
 
 
 @lane
-def _cell(arms, row, n, distance, price):
-    """The coarse state of an arm."""
-    level = np.int64((distance - _NEAREST) / _STEP)
-    level = arms.level[n] * DISTANCES + min(max(level, 0), DISTANCES - 1)
-    return row * arms.cells + level * (arms.charge_level[-1] + 1) + arms.charge_level[price]
+def _level(distance, nearest, step, count):
+    return np.int64(min(max((distance - nearest) / step, 0.0), count - 1.0))
+
+
+@lane
+def _worth(arms, x):
+    """The coarse level of a charge or mean."""
+    last = arms.worth_level.shape[0] - 1.0
+    return arms.worth_level[np.int64(min(max((x - arms.low) / arms.step, 0.0), last))]
+
+
+@lane
+def _place(arms, row, n, distance, charge, mean, rival, deviation, cell):
+    """The corrections of a pull."""
+    at = arms.level[n] * DISTANCES + _level(distance, _NEAREST, _STEP, DISTANCES)
+    at = (row * arms.cells + at) * CORRECTIONS
+    near = _level((mean - rival) / deviation, _NEAREST_RIVAL, _RIVAL_STEP, RIVALS)
+    cell[0] = at + _worth(arms, charge)
+    cell[1] = at + WORTHS + near
+    cell[2] = at + WORTHS + RIVALS + _worth(arms, rival)
+
+
+@lane
+def _priced(arms, row, n, mean, root, price):
+    """The mean and the bonus of an arm whose index is about `price`."""
+    position = min(max((price - arms.low) / arms.step, 0.0), arms.edge.shape[2] - 1.0)
+    j = min(np.int64(position), arms.edge.shape[2] - 2)
+    share = position - j
+    stage = arms.stage[n]
+    edge, later = arms.edge[row, stage], arms.edge[row, stage + 1]
+    bonus = edge[j] + share * (edge[j + 1] - edge[j])
+    bonus += arms.phase[n] * (later[j] + share * (later[j + 1] - later[j]) - bonus)
+    return min(mean + bonus * root * np.sqrt(price * (1.0 - price)), 1.0 - 1e-9)
+
+
+@lane
+def bernoulli_index(arms, row, n, s):
+    """The index of an arm with n pulls and s successes."""
+    if arms.stage[n] < 0:
+        return arms.index[row, pair(n, s)]
+    total = arms.first[row] + arms.second[row] + n
+    mean = (arms.first[row] + s) / total
+    root = 1.0 / np.sqrt(total + 1.0)
+    # A fixed point (Steffensen's method).
+    price = mean
+    for _ in range(2):
+        one = _priced(arms, row, n, mean, root, price)
+        two = _priced(arms, row, n, mean, root, one)
+        bend = two - 2.0 * one + price
+        price = two
+        if abs(bend) > 1e-12:
+            price = min(max(two - (two - one) ** 2 / bend, mean), 1.0 - 1e-9)
+    return price
+
+
+@lane
+def _between(table, price, share, q, part):
+    """An entry of a stage, interpolated between prices and distances."""
+    here = table[price, q] + part * (table[price, q + 1] - table[price, q])
+    above = table[price + 1, q] + part * (table[price + 1, q + 1] - table[price + 1, q])
+    return here + share * (above - here)
+
+
+@lane
+def _far_slope(arms, row, n, total, mean, charge, price, share):
+    """V(n + 1, s + 1) - V(n + 1, s), interpolated between stages."""
+    deviation = np.sqrt(charge * (1.0 - charge) / (total + 1.0))
+    distance = ((mean - charge) / deviation + charges.FAR) * charges.PER_DEVIATION
+    distance = min(max(distance, 0.0), charges.DISTANCES - 1.0)
+    q = min(np.int64(distance), charges.DISTANCES - 2)
+    stage = arms.stage[n]
+    part = _between(arms.far[row, stage], price, share, q, distance - q)
+    later = _between(arms.far[row, stage + 1], price, share, q, distance - q)
+    part += arms.phase[n] * (later - part)
+    return part * (arms.horizon - n - 1) / (total + 1.0)
 
 
 @jit
-def _bernoulli_arm(arms, k, draw, theta, total, index, cell, shift):
-    """f of one arm along its rewards, its indices, and what corrections act on."""
+def _bernoulli_path(arms, k, draw, path, index):
+    """The means and indices of one arm along its rewards."""
     row = arms.kind[k]
     a, b = arms.first[row], arms.second[row]
+    s = 0
+    for n in range(arms.horizon):
+        path[n] = (a + s) / (a + b + n)
+        index[n] = bernoulli_index(arms, row, n, s)
+        s += 1 if draw[n] < path[n] else 0
+    path[arms.horizon] = (a + s) / (a + b + arms.horizon)
+
+
+@jit
+def _gaussian_path(arms, k, draw, path, index):
+    """The same for Gaussian rewards."""
+    path[0] = arms.first[arms.kind[k]]
+    for n in range(arms.horizon):
+        index[n] = path[n] + arms.bonus[n]
+        path[n + 1] = path[n] + arms.move[n] * draw[n]
+
+
+@jit
+def _rivals(room):
+    """The two largest means after each number of pulls."""
+    for n in range(room.mean.shape[1]):
+        room.first[n] = room.mean[0, n]
+        room.second[n] = -np.inf
+        room.lead[n] = 0
+    for k in range(1, room.mean.shape[0]):
+        path = room.mean[k]
+        for n in range(path.shape[0]):
+            if path[n] > room.first[n]:
+                room.second[n] = room.first[n]
+                room.first[n] = path[n]
+                room.lead[n] = k
+            else:
+                room.second[n] = max(room.second[n], path[n])
+
+
+@lane
+def _rival(room, k, n):
+    """The best mean of the other arms after the pulls that n of this arm leave."""
+    left = room.mean.shape[1] - 1 - n
+    return room.second[left] if room.lead[left] == k else room.first[left]
+
+
+@jit
+def _bernoulli_arm(arms, k, theta, room):
+    """f of one arm along its rewards, and what corrections act on."""
+    row = arms.kind[k]
+    pseudo = arms.first[row] + arms.second[row]
+    draw, path, index = room.draw[k], room.mean[k], room.index[k]
+    total, cell, shift = room.total[k], room.cell[k], room.shift[k]
     horizon = arms.horizon
-    last = arms.slope.shape[2] - 2
+    last = arms.far.shape[2] - 2
     charge = np.inf
     s = 0
     total[0] = 0.0
     for n in range(horizon):
-        at = pair(n, s)
-        mean = (a + s) / (a + b + n)
-        index[n] = arms.index[row, at]
+        mean = path[n]
         charge = min(charge, index[n])
         position = (charge - arms.low) / arms.step
         slope = 0.0
-        price = 0
         if position >= 0.0:
             price = min(np.int64(position), last)
             share = min(position - price, 1.0)
-            table = arms.slope[row, at]
-            slope = table[price] * (1.0 - share) + table[price + 1] * share
-        deviation = np.sqrt(mean * (1.0 - mean) / (a + b + n + 1.0))
-        cell[n] = _cell(arms, row, n, (mean - charge) / deviation, price)
+            if arms.stage[n] < 0:
+                table = arms.slope[row, pair(n, s)]
+                slope = table[price] * (1.0 - share) + table[price + 1] * share
+            else:
+                slope = _far_slope(arms, row, n, pseudo + n, mean, charge, price, share)
+        deviation = np.sqrt(mean * (1.0 - mean) / (pseudo + n + 1.0))
+        rival = _rival(room, k, n)
+        distance = (mean - charge) / deviation
+        _place(arms, row, n, distance, charge, mean, rival, deviation, cell[n])
         won = 1 if draw[n] < mean else 0
         # A change of the mean, times the pulls that it can matter for.
-        shift[n] = (mean - won) / (a + b + n + 1.0) * (horizon - n - 1)
-        total[n + 1] = total[n] + mean + (mean - won) * slope + theta[cell[n]] * shift[n]
+        shift[n] = (mean - won) / (pseudo + n + 1.0) * (horizon - n - 1)
+        weight = theta[cell[n, 0]] + theta[cell[n, 1]] + theta[cell[n, 2]]
+        total[n + 1] = total[n] + mean + (mean - won) * slope + weight * shift[n]
         s += won
 
 
 @jit
-def _gaussian_arm(arms, k, draw, theta, total, index, cell, shift):
+def _gaussian_arm(arms, k, theta, room):
     """The same for Gaussian rewards."""
     row = arms.kind[k]
+    draw, path, index = room.draw[k], room.mean[k], room.index[k]
+    total, cell, shift = room.total[k], room.cell[k], room.shift[k]
     horizon = arms.horizon
-    mean = arms.first[row]
     charge = np.inf
-    last = arms.charge_level.shape[0] - 1
     total[0] = 0.0
     for n in range(horizon):
-        index[n] = mean + arms.bonus[n]
+        mean = path[n]
         charge = min(charge, index[n])
         left = np.float64(horizon - n - 1)
         z = draw[n]
         move = arms.move[n]
-        position = (charge - arms.low) / arms.step
         penalty = 0.0
-        price = 0
-        if position >= 0.0:
-            price = min(np.int64(position), last)
+        if charge >= arms.low:
             # U is V where the mean of z's interval leads, and V's slope there times the rest of z:
             # its expectation is a finite sum, without any error.
             inside = np.int64(
@@ -180,10 +288,13 @@ def _gaussian_arm(arms, k, draw, theta, total, index, cell, shift):
                 penalty += arms.chance[q] * value
                 if q == inside:
                     penalty -= value + slope * move * (z - arms.point[q])
-        cell[n] = _cell(arms, row, n, (mean - charge) / arms.deviation[n], price)
+        deviation = arms.deviation[n]
+        rival = _rival(room, k, n)
+        distance = (mean - charge) / deviation
+        _place(arms, row, n, distance, charge, mean, rival, deviation, cell[n])
         shift[n] = -move * z * left
-        total[n + 1] = total[n] + mean + penalty + theta[cell[n]] * shift[n]
-        mean += move * z
+        weight = theta[cell[n, 0]] + theta[cell[n, 1]] + theta[cell[n, 2]]
+        total[n + 1] = total[n] + mean + penalty + weight * shift[n]
 
 
 @jit
@@ -269,11 +380,13 @@ def _price(total, most, best):
 
 
 @jit
-def relax(total, known, room):
+def relax(total, known, width, room):
     """The largest sum of f_k(n_k) with n_1 + ... + n_K = T; leaves the n_k in room.best.
 
     known: a value that can be had. Pulls are priced, so that every n_k beyond the arm's best loses;
     what loses more than the dual and a known value differ cannot be part of the best.
+    width: if it is above 1, the n of an arm are taken in blocks that wide, each with its least loss, and
+    blocks go together if any of their n do: the value is then an upper bound, and much quicker.
     """
     arms, horizon = total.shape[0], total.shape[1] - 1
     most, best, kept, size, order = room.most, room.best, room.kept, room.size, room.order
@@ -292,10 +405,20 @@ def relax(total, known, room):
     slack = bound - known + 1e-9 * (1.0 + abs(bound))
     for k in range(arms):
         count = 0
+        block = -1
         for n in range(horizon + 1):
-            if total[k, n] - price * n >= most[k] - slack:
-                kept[k, count] = n
+            lost = most[k] - (total[k, n] - price * n)
+            if lost > slack:
+                continue
+            if n // width != block:
+                block = n // width
+                kept[k, count] = block
+                room.at[k, count] = n
+                room.loss[k, count] = lost
                 count += 1
+            elif lost < room.loss[k, count - 1]:
+                room.at[k, count - 1] = n
+                room.loss[k, count - 1] = lost
         size[k] = count
         order[k] = k
     for i in range(1, arms):
@@ -305,49 +428,55 @@ def relax(total, known, room):
             order[j] = order[j - 1]
             j -= 1
         order[j] = k
-    # before[m]: the loss by so many pulls of the arms so far, compared with their best at that price.
+    # before[m]: the loss by so many blocks of the arms so far, compared with their best at that price.
+    blocks = horizon // width
+    fewest = max((horizon - arms * (width - 1) + width - 1) // width, 0)
     before, after, choice = room.before, room.after, room.choice
-    for m in range(horizon + 1):
+    for m in range(blocks + 1):
         before[m] = np.inf
     before[0] = 0.0
     lowest, highest = 0, 0
     for i in range(arms - 1):
         k = order[i]
         least, largest = kept[k, 0], kept[k, size[k] - 1]
-        for m in range(lowest + least, min(highest + largest, horizon) + 1):
+        for m in range(lowest + least, min(highest + largest, blocks) + 1):
             after[m] = np.inf
         for m in range(lowest, highest + 1):
             if not before[m] <= slack:
                 continue
             for j in range(size[k]):
-                n = kept[k, j]
-                if m + n > horizon:
+                n = m + kept[k, j]
+                if n > blocks:
                     break
-                loss = before[m] + most[k] - (total[k, n] - price * n)
-                if loss < after[m + n]:
-                    after[m + n] = loss
-                    choice[i, m + n] = n
-        lowest, highest = lowest + least, min(highest + largest, horizon)
+                loss = before[m] + room.loss[k, j]
+                if loss < after[n]:
+                    after[n] = loss
+                    choice[i, n] = j
+        lowest, highest = lowest + least, min(highest + largest, blocks)
         before, after = after, before
     k = order[arms - 1]
     least_loss = np.inf
+    left = 0
     for j in range(size[k]):
-        n = kept[k, j]
-        m = horizon - n
-        if lowest <= m <= highest:
-            loss = before[m] + most[k] - (total[k, n] - price * n)
-            if loss < least_loss:
-                least_loss = loss
-                best[k] = n
-    left = horizon - best[k]
+        for together in range(fewest, blocks + 1):
+            m = together - kept[k, j]
+            if lowest <= m <= highest:
+                loss = before[m] + room.loss[k, j]
+                if loss < least_loss:
+                    least_loss = loss
+                    best[k] = room.at[k, j]
+                    left = m
     for i in range(arms - 2, -1, -1):
-        n = choice[i, left]
-        best[order[i]] = n
-        left -= n
+        k = order[i]
+        j = choice[i, left]
+        best[k] = room.at[k, j]
+        left -= kept[k, j]
     value = 0.0
+    pulls = 0
     for i in range(arms):
         value += total[i, best[i]]
-    return value
+        pulls += best[i]
+    return value + price * (horizon - pulls)
 
 
 @jit
@@ -365,34 +494,39 @@ def _draw(arms, bits, draw):
 
 
 @jit
-def value_scenario(arms, theta, room):
+def value_scenario(arms, theta, width, room):
     """The scenario of room.draw: what the index policy gets, and the best in hindsight."""
     for k in range(arms.kind.shape[0]):
-        draw, total, index = room.draw[k], room.total[k], room.index[k]
-        cell, shift = room.cell[k], room.shift[k]
         if arms.family == BERNOULLI:
-            _bernoulli_arm(arms, k, draw, theta, total, index, cell, shift)
+            _bernoulli_path(arms, k, room.draw[k], room.mean[k], room.index[k])
         else:
-            _gaussian_arm(arms, k, draw, theta, total, index, cell, shift)
+            _gaussian_path(arms, k, room.draw[k], room.mean[k], room.index[k])
+    _rivals(room)
+    for k in range(arms.kind.shape[0]):
+        if arms.family == BERNOULLI:
+            _bernoulli_arm(arms, k, theta, room)
+        else:
+            _gaussian_arm(arms, k, theta, room)
     policy = _play(room.total, room.index, room.plays, room.most)
-    return policy, relax(room.total, policy, room)
+    return policy, relax(room.total, policy, width, room)
 
 
 @jit
-def scenarios(arms, seed, first, theta, policy, hindsight, gradient, room):
+def scenarios(arms, seed, first, theta, width, policy, hindsight, gradient, room):
     """The values of scenarios first, first + 1, ...
 
     gradient: if it is not empty, the derivatives of the gaps by theta are added to it.
     """
     for i in range(policy.shape[0]):
         _draw(arms, episode_bits(seed, first + i), room.draw)
-        policy[i], hindsight[i] = value_scenario(arms, theta, room)
+        policy[i], hindsight[i] = value_scenario(arms, theta, width, room)
         if gradient.shape[0] > 0:
             for k in range(arms.kind.shape[0]):
-                for n in range(room.plays[k], room.best[k]):
-                    gradient[room.cell[k, n]] += room.shift[k, n]
-                for n in range(room.best[k], room.plays[k]):
-                    gradient[room.cell[k, n]] -= room.shift[k, n]
+                sign = 1.0 if room.best[k] > room.plays[k] else -1.0
+                begin = min(room.plays[k], room.best[k])
+                for n in range(begin, max(room.plays[k], room.best[k])):
+                    for c in range(3):
+                        gradient[room.cell[k, n, c]] += sign * room.shift[k, n]
 
 
 @jit
@@ -411,7 +545,7 @@ def index_policy(arms, seed, first, means, regret, room):
             row = arms.kind[k]
             if arms.family == BERNOULLI:
                 state[k] = 0.0
-                index[k] = arms.index[row, 0]
+                index[k] = bernoulli_index(arms, row, 0, 0)
             else:
                 state[k] = arms.first[row]
                 index[k] = state[k] + arms.bonus[0]
@@ -426,7 +560,7 @@ def index_policy(arms, seed, first, means, regret, room):
             if arms.family == BERNOULLI:
                 state[k] += 1.0 if _uniform(one, key) < means[i, k] else 0.0
                 if t + 1 < arms.horizon:
-                    index[k] = arms.index[row, pair(n + 1, np.int64(state[k]))]
+                    index[k] = bernoulli_index(arms, row, n + 1, np.int64(state[k]))
             else:
                 reward = means[i, k] + arms.noise * _normal(one, u32(one + WEYL), key)
                 share = arms.move[n] / arms.deviation[n]
@@ -440,55 +574,3 @@ def index_policy(arms, seed, first, means, regret, room):
         for k in range(count):
             lost += plays[k] * (best - means[i, k])
         regret[i] = lost
-
-
-@jit
-def lagrange(horizon, alpha, beta, prices, warmth, value, share, weight, played):
-    """What an arm alone is worth if a play at time t costs prices[t], and when it is played.
-
-    The value is an upper bound for any `warmth`, which makes the maximum smooth; 0 gives the maximum
-    itself. share: float32[entry], the probability of a play, for each t the pairs with up to t plays;
-    if it is empty, played[t], the probability of a play at time t, is not computed.
-    """
-    keep = share.shape[0] > 0
-    for i in range(value.shape[0]):
-        value[i] = 0.0
-    for t in range(horizon - 1, -1, -1):
-        begin = t * (t + 1) * (t + 2) // 6
-        for n in range(t + 1):
-            after = pair(n + 1, 0)
-            for s in range(n + 1):
-                at = pair(n, s)
-                p = (alpha + s) / (alpha + beta + n)
-                stay = value[at]
-                failed = value[after + s]
-                play = p - prices[t] + failed + p * (value[after + s + 1] - failed)
-                x = play - stay
-                chance = 1.0 if x > 0.0 else 0.0
-                best = max(play, stay)
-                if abs(x) < 30.0 * warmth:
-                    e = np.exp(-abs(x) / warmth)
-                    best += warmth * np.log1p(e)
-                    chance = (1.0 if x > 0.0 else e) / (1.0 + e)
-                value[at] = best
-                if keep:
-                    share[begin + at] = chance
-    if keep:
-        for i in range(weight.shape[0]):
-            weight[i] = 0.0
-        weight[0] = 1.0
-        for t in range(horizon):
-            begin = t * (t + 1) * (t + 2) // 6
-            total = 0.0
-            for n in range(t, -1, -1):
-                after = pair(n + 1, 0)
-                for s in range(n + 1):
-                    at = pair(n, s)
-                    moved = weight[at] * share[begin + at]
-                    weight[at] -= moved
-                    won = moved * (alpha + s) / (alpha + beta + n)
-                    weight[after + s + 1] += won
-                    weight[after + s] += moved - won
-                    total += moved
-            played[t] = total
-    return value[0]

@@ -344,6 +344,53 @@ def by_cuts(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
             chosen[i] = u32(1)
 
 
+@lane
+def _choose_2(n):
+    return n * (n - 1) // 2
+
+
+@lane
+def _choose_3(n):
+    return n * (n - 1) * (n - 2) // 6
+
+
+@lane
+def _choose_4(n):
+    return _choose_3(n) * (n - 3) // 4
+
+
+@lane
+def _choose_5(n):
+    return _choose_4(n) * (n - 4) // 5
+
+
+@pointer(DECIDE)
+def by_states(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
+    """Three arms, by a table of the best ones in each state (decisions.py: ByStates), ties at random.
+
+    parameters: 16 entries per number, 3 bits each
+    """
+    m = np.int64(step)
+    begin = _choose_5(m + 5) * m // 6 + _choose_5(m + 5)
+    for i in range(chosen.shape[0]):
+        n1, n2 = np.int64(stats[0, N, i]), np.int64(stats[1, N, i])
+        later = m - n1
+        rest = later - n2
+        entry = begin - _choose_5(later + 5) - n1 * _choose_4(later + 4)
+        entry += (n1 + 1) * (_choose_3(later + 3) - _choose_3(rest + 3) - n2 * _choose_2(rest + 2))
+        wins = np.int64(sums[0, 0, i]) * (n2 + 1) + np.int64(sums[1, 0, i])
+        entry += wins * (rest + 1) + np.int64(sums[2, 0, i])
+        bits = np.int64(parameters[entry // 16]) >> (3 * (entry % 16)) & 7
+        ties = (bits & 1) + (bits >> 1 & 1) + (bits >> 2)
+        wanted = np.int64(below(noise_bits(keys[i], step, TIE_STREAM), ties)) if ties > 1 else 0
+        for k in range(3):
+            if bits >> k & 1:
+                if wanted == 0:
+                    chosen[i] = u32(k)
+                    break
+                wanted -= 1
+
+
 @pointer(DECIDE)
 def by_table(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
     """The largest index from a table by plays made and pair (plays, reward sum), ties at random.

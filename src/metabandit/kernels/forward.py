@@ -23,6 +23,8 @@ BY_INDEX = 0
 BY_TABLE = 1
 BY_CUTS = 2
 BY_POSTERIOR = 3
+# Three arms, see kernels/three_arms.py.
+BY_STATES = 4
 
 DONE = 0
 INDEX_NOT_FINITE = 1

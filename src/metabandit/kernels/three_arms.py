@@ -11,12 +11,23 @@ from collections import namedtuple
 import numpy as np
 
 from .counts import TIE, pair
-from .forward import DONE, INDEX_NOT_FINITE, MOST_PLAYS, TINY, play_first, report
+from .forward import (
+    BY_POSTERIOR,
+    BY_STATES,
+    DONE,
+    INDEX_NOT_FINITE,
+    MOST_PLAYS,
+    TINY,
+    play_first,
+    report,
+)
 from .jit import jit
 
 # The rows of `room`, one flat array, as in forward.py: what plays arm 1, 2 and 3.
 _ROW = MOST_PLAYS + 16
 ROOM = 3 * _ROW
+# Values closer than this, relative to their size, are ties.
+_EQUAL = 1e-12
 
 
 @jit
@@ -31,8 +42,11 @@ def offsets(m, offset):
 
 
 @jit
-def step_backward(m, low, high, after, after_offset, value, offset, chance):
-    """The values of the states with low <= n1 < high after m plays, from those after m + 1."""
+def step_backward(m, low, high, after, after_offset, value, offset, chance, best):
+    """The values of the states with low <= n1 < high after m plays, from those after m + 1.
+
+    best: uint8[state], if it is not empty: which arms are best, bit k for arm k
+    """
     for n1 in range(low, high):
         for n2 in range(m + 1 - n1):
             n3 = m - n1 - n2
@@ -54,8 +68,15 @@ def step_backward(m, low, high, after, after_offset, value, offset, chance):
                         one = failed1[i] + p1 * (1.0 + won1[i] - failed1[i])
                         two = failed2[i] + p2 * (1.0 + won2[i] - failed2[i])
                         three = row[i] + thirds[i] * (1.0 + row[i + 1] - row[i])
-                        best = one if one > two else two
-                        out[i] = best if best > three else three
+                        larger = one if one > two else two
+                        out[i] = larger if larger > three else three
+                    for i in range(width if best.shape[0] > 0 else 0):
+                        one = failed1[i] + p1 * (1.0 + won1[i] - failed1[i])
+                        two = failed2[i] + p2 * (1.0 + won2[i] - failed2[i])
+                        three = row[i] + thirds[i] * (1.0 + row[i + 1] - row[i])
+                        least = out[i] - _EQUAL * (1.0 + out[i])
+                        bits = (1 if one >= least else 0) + (2 if two >= least else 0)
+                        best[o + i] = bits + (4 if three >= least else 0)
 
 
 @jit
@@ -123,6 +144,46 @@ def _share_row(row, at, tables, even, room):
 
 
 @jit
+def _share_by_bits(row, bits, room):
+    """Divide a row's weights among the arms that a table says are best."""
+    for i in range(row.shape[0]):
+        one, two, three = bits[i] & 1, bits[i] >> 1 & 1, bits[i] >> 2
+        each = row[i] / (one + two + three)
+        room[i] = one * each
+        room[_ROW + i] = two * each
+        room[2 * _ROW + i] = three * each
+
+
+Draws = namedtuple("Draws", "density below room")
+Draws.__doc__ = """The arms' posteriors at the nodes of a quadrature rule that is exact for their products.
+
+density: float64[arm, pair, node], times the weight of the node; below: float64[arm, pair, node], the
+distribution function; room: float64[2, node]
+"""
+
+
+@jit
+def _share_by_draws(row, at, draws, room):
+    """Divide a row's weights among the arms by how likely each has the largest draw."""
+    n1, s1, n2, s2, n3 = at
+    one, two = pair(n1, s1), pair(n2, s2)
+    first, second = draws.room[0], draws.room[1]
+    for q in range(first.shape[0]):
+        first[q] = draws.density[0, one, q] * draws.below[1, two, q]
+        second[q] = draws.below[0, one, q] * draws.density[1, two, q]
+    thirds = pair(n3, 0)
+    for i in range(row.shape[0]):
+        a = 0.0
+        b = 0.0
+        for q in range(first.shape[0]):
+            a += first[q] * draws.below[2, thirds + i, q]
+            b += second[q] * draws.below[2, thirds + i, q]
+        room[i] = row[i] * a
+        room[_ROW + i] = row[i] * b
+        room[2 * _ROW + i] = row[i] * max(1.0 - a - b, 0.0)
+
+
+@jit
 def _share_to_fewest(row, a, b, c, room):
     """Divide a row's weights among the arms with the fewest plays, which are a, b and c."""
     least = min(a, min(b, c))
@@ -166,8 +227,12 @@ States.__doc__ = """Weights after m plays and after m + 1, and where their block
 
 
 @jit
-def step_forward(m, states, chance, policy, finite, room, fault):
-    """Three arms: add the weights after m plays to those after m + 1, which are zero before."""
+def step_forward(m, states, chance, policy, draws, best, finite, room, fault):
+    """Three arms: add the weights after m plays to those after m + 1, which are zero before.
+
+    best: uint8[entry], for a policy BY_STATES (see decisions.py), or empty
+    """
+    begin = (m + 5) * (m + 4) * (m + 3) * (m + 2) * (m + 1) * m // 720
     choice, tables = policy.choice, policy.tables
     even = choice.rate[m] / 3.0
     for n1 in range(m + 1):
@@ -185,6 +250,10 @@ def step_forward(m, states, chance, policy, finite, room, fault):
                     at = (n1, s1, n2, s2, n3)
                     if forced:
                         _share_to_fewest(row, a, b, c, room)
+                    elif choice.kind == BY_POSTERIOR:
+                        _share_by_draws(row, at, draws, room)
+                    elif choice.kind == BY_STATES:
+                        _share_by_bits(row, best[begin + o : begin + o + width], room)
                     else:
                         if not finite and even < 1.0 / 3.0:
                             if _check(row, at, tables, fault) != DONE:

@@ -31,6 +31,7 @@ from ..policies.file import (
 from ..policies.power import feature, powers, weight_names
 from ..priors import Prior, Table, read_prior
 from ..priors.families import Array
+from ..priors.table import reported_on
 from ..progress import Told, with_progress
 from ..settings import check_keys, check_whole, read_number, read_settings
 from ..showing import Shown
@@ -327,7 +328,7 @@ def learn(
     announce = announce or silent
     if measured:
         floor = floor_of_search(
-            prior, task.horizon, task.workers, announce,
+            reported_on(prior), task.horizon, task.workers, announce,
             feedback=task.feedback, effort=task.bound_effort, limit=task.time_limit,
         )  # fmt: skip
         task = replace(task, floor=floor)

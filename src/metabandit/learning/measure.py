@@ -18,6 +18,7 @@ from ..policies import Policy, policy
 from ..policies.file import Measured
 from ..priors import Table
 from ..priors.families import Array
+from ..priors.table import reported_on
 from ..workers import Job, Pending
 from .judges import EXACTLY, Judge, difference_errors, judging_method
 
@@ -103,8 +104,8 @@ def measure(
     The result is the best that is known: if one of the others is clearly better, it takes the place of
     what was chosen.
     """
-    if isinstance(task.prior, Table) and task.prior.held_out is not None:
-        rest = task.prior.held_out
+    rest = reported_on(task.prior)
+    if isinstance(task.prior, Table) and isinstance(rest, Table) and rest is not task.prior:
         announce(
             f"learned on {len(task.prior.means)} problems of the table, measured on the other {len(rest.means)}"
         )

@@ -21,6 +21,7 @@ from ..decisions import (
     ByCuts,
     ByEpochs,
     ByPosterior,
+    ByStates,
     ByTable,
     ByTest,
     Decision,
@@ -569,29 +570,27 @@ class BonusRule(Rule):
         return values
 
 
-class CutsRule(Rule):
-    """The better of two arms that pay 0 or 1, from a table, by the rewards that have come."""
+class StatesRule(Rule):
+    """The best of two or three arms that pay 0 or 1, from a table, by the rewards that have come."""
 
-    def __init__(self, decision: ByCuts) -> None:
+    def __init__(self, decision: ByCuts | ByStates) -> None:
         self.decision = decision
 
     def check(self, arms: Sequence[ArmName]) -> None:
-        if len(arms) != 2:
-            raise InputError(f"the optimal policy is a table for 2 arms, not {len(arms)}")
+        known = len(self.decision.means)
+        if len(arms) != known:
+            raise InputError(f"the optimal policy is a table for {known} arms, not {len(arms)}")
 
     def _tied(self, moment: Moment) -> list[int]:
-        first, second = moment.arms
-        made = round(first.plays + second.plays)
-        if made >= self.decision.horizon:
+        plays = [round(arm.plays) for arm in moment.arms]
+        if sum(plays) >= self.decision.horizon:
             return moment.tied(_posterior_means(moment.arms, self.decision.means))
-        entry = math.comb(made + 2, 3) + math.comb(round(first.plays) + 1, 2) + round(first.total)
-        better, equal = self.decision.cuts[entry]
-        if second.total < better:
-            return [0]
-        return [0, 1] if second.total < equal else [1]
+        return list(self.decision.best_arms(plays, [round(arm.total) for arm in moment.arms]))
 
     def _rate(self, moment: Moment) -> float:
         """The rate of random plays, which ends with the table."""
+        if isinstance(self.decision, ByStates):
+            return 0.0
         made = round(sum(arm.plays for arm in moment.arms))
         return self.decision.rate if made < self.decision.horizon else 0.0
 
@@ -601,7 +600,7 @@ class CutsRule(Rule):
         tied = self._tied(moment)
         if len(tied) == 1:
             return tied[0]
-        return numerics.below(moment.key, moment.step, numerics.TIES, 2)
+        return tied[numerics.below(moment.key, moment.step, numerics.TIES, len(tied))]
 
     def chances(self, moment: Moment) -> list[float]:
         rate = self._rate(moment)
@@ -701,8 +700,8 @@ def make_rule(decision: Decision, name: str, arms: Sequence[ArmName], horizon: i
         return TableRule(decision, arms)
     if isinstance(decision, ByBonus):
         return BonusRule(decision)
-    if isinstance(decision, ByCuts):
-        return CutsRule(decision)
+    if isinstance(decision, (ByCuts, ByStates)):
+        return StatesRule(decision)
     if isinstance(decision, ByTest):
         return TestRule(decision)
     return OwnRule(name, decision)

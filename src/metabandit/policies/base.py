@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..decisions import ByBonus, ByCuts, ByTable, Decision, Index, Own, check_moment
+from ..decisions import ByBonus, ByCuts, ByStates, ByTable, Decision, Index, Own, check_moment
 from ..errors import InputError
 from ..language import OPERATORS, VARIABLES, Tree, latex, names, operators, parse, text, variables
 from ..rewards import Rewards
@@ -98,6 +98,8 @@ class Plan:
             return self.decision.table.nbytes
         if isinstance(self.decision, ByBonus):
             return self.decision.bonus.nbytes
+        if isinstance(self.decision, ByStates):
+            return self.decision.best.nbytes
         return self.decision.cuts.nbytes if isinstance(self.decision, ByCuts) else 0
 
 

@@ -219,7 +219,7 @@ _TODAY = (
     ),
     Entry(
         "optimal",
-        "what backward induction says for this prior and horizon; two arms",
+        "what backward induction says for this prior and horizon; two or three arms",
         "Bellman 1956",
         start=Start(FREE),
         decide=solved.optimal_for_prior,

@@ -130,13 +130,13 @@ class Catalogued:
 
 @dataclass(frozen=True, kw_only=True)
 class Solved:
-    """The optimal policy for two arms: where it is, or what it was solved for."""
+    """The optimal policy for two or three arms: where it is, or what it was solved for."""
 
     kind: Literal["optimal"] = "optimal"
     horizon: int
     start: str
-    alpha: tuple[float, float]
-    beta: tuple[float, float]
+    alpha: tuple[float, ...]
+    beta: tuple[float, ...]
     file: str | None = None
 
     def policy(self, name: str) -> Policy:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..decisions import ByBonus, ByCuts, ByTable, Decision
+from ..decisions import ByBonus, ByCuts, ByStates, ByTable, Decision
 from ..errors import InputError
 from ..files import check_new, written
 from ..settings import check_horizon, check_whole, read_number, write_number
@@ -29,20 +29,14 @@ def check_target(path: str | Path) -> Path:
     return check_new(path, (".npz",), "the file of an optimal policy")
 
 
-def _two_arms(prior: Prior) -> Bernoulli:
+def _solvable(prior: Prior) -> Bernoulli:
     from ..bayes.optimum import check_solvable
 
-    known = check_solvable(prior, "the optimal policy")
-    if known.arms != 2:
-        raise InputError(
-            f"the optimal policy as a table is for 2 arms, not {known.arms}; its value for "
-            f"three arms is what metabandit optimal prints"
-        )
-    return known
+    return check_solvable(prior, "the optimal policy")
 
 
 class OptimalPolicy(Policy):
-    """The Bayes-optimal policy for two Bernoulli arms, as a table of what to do in every state.
+    """The Bayes-optimal policy for two or three Bernoulli arms, as a table of what to do in every state.
 
     It is optimal for its own prior and horizon. Played on another prior, or for fewer plays, it shows
     what a wrong belief costs.
@@ -50,7 +44,7 @@ class OptimalPolicy(Policy):
     Parameters
     ----------
     prior : Bernoulli
-        What is known of the two arms.
+        What is known of the two or three arms.
     horizon : int
         Plays in all.
     start : {"free", "each-once"}
@@ -79,13 +73,13 @@ class OptimalPolicy(Policy):
         from ..bayes.induction import solve
         from ..bayes.optimum import check_start
 
-        known = _two_arms(prior)
+        known = _solvable(prior)
         self.horizon = check_horizon(horizon)
-        check_start(start, 2, self.horizon)
+        check_start(start, known.arms, self.horizon)
         self.name = name or f"optimal for {self.horizon} plays"
         self.alpha, self.beta = known.alpha, known.beta
         self.start = start
-        self.expected_reward, self.cuts = solve(
+        self.expected_reward, self.best = solve(
             known, self.horizon, start=start, keep=True, threads=threads, progress=progress
         )
         self.regret = self.horizon * known.expected_best() - self.expected_reward
@@ -97,7 +91,14 @@ class OptimalPolicy(Policy):
         from ..priors import Bernoulli
 
         prior = str(Bernoulli(alpha=self.alpha, beta=self.beta))
-        return Optimum(prior, 2, self.horizon, self.start, self.expected_reward, self.regret)
+        return Optimum(
+            prior, self.arms, self.horizon, self.start, self.expected_reward, self.regret
+        )
+
+    @property
+    def arms(self) -> int:
+        """Two or three."""
+        return len(self.alpha)
 
     def choose(self, plays: Sequence[int], successes: Sequence[int]) -> tuple[int, ...]:
         """The best arms, numbered from 0, after these plays and successes; two if they are equal.
@@ -106,24 +107,30 @@ class OptimalPolicy(Policy):
         >>> mb.OptimalPolicy(mb.Bernoulli(arms=2), 10).choose(plays=[1, 0], successes=[1, 0])
         (0,)
         """
-        if any(not hasattr(item, "__len__") or len(item) != 2 for item in (plays, successes)):
-            raise InputError("plays and successes have one number for each of the 2 arms")
+        if any(
+            not hasattr(item, "__len__") or len(item) != self.arms for item in (plays, successes)
+        ):
+            raise InputError(
+                f"plays and successes have one number for each of the {self.arms} arms"
+            )
         counts = [check_whole(number, "plays", 0) for number in plays]
         wins = [check_whole(number, "successes", 0) for number in successes]
         m = sum(counts)
-        if wins[0] > counts[0] or wins[1] > counts[1]:
+        if any(won > made for won, made in zip(wins, counts, strict=True)):
             raise InputError(f"an arm has more successes than plays: {wins} in {counts}")
         if m >= self.horizon:
             raise InputError(
                 f"{m} plays are made already, and the policy is for {self.horizon}: solve it for more"
             )
-        if self.start == EACH_ONCE and m < 2:
+        if self.start == EACH_ONCE and m < self.arms:
             return (m,)
-        entry = math.comb(m + 2, 3) + math.comb(counts[0] + 1, 2) + wins[0]
-        better, equal = self.cuts[entry]
-        if wins[1] < better:
-            return (0,)
-        return (0, 1) if wins[1] < equal else (1,)
+        return self._decision().best_arms(counts, wins)
+
+    def _decision(self) -> ByCuts | ByStates:
+        means = tuple(zip(self.alpha, self.beta, strict=True))
+        kind: Any = ByCuts if self.arms == 2 else ByStates
+        found: ByCuts | ByStates = kind(self.horizon, self.best, means)
+        return found
 
     def content(self) -> Any:
         from .file import Solved
@@ -131,8 +138,8 @@ class OptimalPolicy(Policy):
         return Solved(
             horizon=self.horizon,
             start=self.start,
-            alpha=(self.alpha[0], self.alpha[1]),
-            beta=(self.beta[0], self.beta[1]),
+            alpha=tuple(self.alpha),
+            beta=tuple(self.beta),
             file=None if self.path is None else str(self.path.absolute()),
         )
 
@@ -141,8 +148,8 @@ class OptimalPolicy(Policy):
 
     def check_setting(self, setting: Setting) -> None:
         rewards = setting.rewards
-        if setting.arms != 2:
-            raise InputError(f"{self.name} is for 2 arms, not {setting.arms}")
+        if setting.arms != self.arms:
+            raise InputError(f"{self.name} is for {self.arms} arms, not {setting.arms}")
         if not rewards.binary:
             raise InputError(
                 f'{self.name} is for arms that pay 0 or 1 (rewards="binary"), not for rewards of '
@@ -155,8 +162,7 @@ class OptimalPolicy(Policy):
             )
 
     def decision(self, setting: Setting, progress: Progress | None = None) -> Decision:
-        means = tuple(zip(self.alpha, self.beta, strict=True))
-        return ByCuts(self.horizon, self.cuts, means)
+        return self._decision()
 
     def save(self, path: str | Path) -> Path:
         """Write the policy to a file ending in .npz, which `policy` and the command line read."""
@@ -173,7 +179,7 @@ class OptimalPolicy(Policy):
                 beta=self.beta,
                 expected_reward=self.expected_reward,
                 regret=self.regret,
-                cuts=self.cuts,
+                cuts=self.best,
             )
         self.path = path
         return path
@@ -196,7 +202,7 @@ class OptimalPolicy(Policy):
                 policy.beta = tuple(file["beta"].tolist())
                 policy.expected_reward = float(file["expected_reward"])
                 policy.regret = float(file["regret"])
-                policy.cuts = file["cuts"]
+                policy.best = file["cuts"]
             policy._check()
         except FileNotFoundError:
             raise InputError(f"the file {path} does not exist") from None
@@ -213,17 +219,27 @@ class OptimalPolicy(Policy):
         """What a file says must be a policy."""
         if self.start not in (FREE, EACH_ONCE):
             raise ValueError("no such start")
-        if self.horizon < 1 or self.cuts.shape != (math.comb(self.horizon + 2, 3), 2):
-            raise ValueError("another number of states than the horizon has")
-        if str(self.cuts.dtype) != "uint16" or (self.cuts[:, 0] > self.cuts[:, 1]).any():
-            raise ValueError("cuts that cannot be")
-        if int(self.cuts.max()) > self.horizon:
-            raise ValueError("more successes than plays")
+        if len(self.alpha) not in (2, 3) or len(self.beta) != len(self.alpha) or self.horizon < 1:
+            raise ValueError("no prior of two or three arms")
+        if not all(x > 0.0 for x in (*self.alpha, *self.beta)):
+            raise ValueError("no prior")
+        table, plays = self.best, self.horizon
+        if self.arms == 3:
+            if table.shape != (math.comb(plays + 5, 6),) or str(table.dtype) != "uint8":
+                raise ValueError("another number of states than the horizon has")
+            if int(table.max()) > 7 or self._first_decided().min() == 0:
+                raise ValueError("arms that are not there")
+        else:
+            if table.shape != (math.comb(plays + 2, 3), 2) or str(table.dtype) != "uint16":
+                raise ValueError("another number of states than the horizon has")
+            if (table[:, 0] > table[:, 1]).any() or int(table.max()) > plays:
+                raise ValueError("cuts that cannot be")
         if not (math.isfinite(self.expected_reward) and math.isfinite(self.regret)):
             raise ValueError("values that are no numbers")
-        numbers = (*self.alpha, *self.beta)
-        if len(self.alpha) != 2 or len(self.beta) != 2 or not all(x > 0.0 for x in numbers):
-            raise ValueError("no prior of two arms")
+
+    def _first_decided(self) -> Any:
+        """The entries of three arms from the first play on that is free."""
+        return self.best[math.comb(8, 6) if self.start == EACH_ONCE else 0 :]
 
 
 def _prior(setting: Setting) -> Prior:
@@ -236,10 +252,10 @@ def _prior(setting: Setting) -> Prior:
 def check_optimal(setting: Setting, name: str) -> None:
     """Refuse what the catalogue's `optimal` cannot be solved for."""
     setting.need_horizon(name)
-    known = _two_arms(_prior(setting))
-    if setting.arms != 2 or not setting.rewards.binary:
+    known = _solvable(_prior(setting))
+    if setting.arms != known.arms or not setting.rewards.binary:
         raise InputError(
-            f'{name} is for 2 arms that pay 0 or 1 (rewards="binary"), not for {setting.arms} arms '
+            f'{name} is for 2 or 3 arms that pay 0 or 1 (rewards="binary"), not for {setting.arms} arms '
             f"with rewards between {setting.rewards.low:g} and {setting.rewards.high:g} ({known})"
         )
 
@@ -313,6 +329,8 @@ class ConstrainedPolicy(Policy):
 
     def check_setting(self, setting: Setting) -> None:
         check_optimal(setting, self.name)
+        if setting.arms != 2:
+            raise InputError(f"{self.name} is for 2 arms, not {setting.arms}")
         horizon = setting.need_horizon(self.name)
         if 2 * self.minimum > horizon:
             raise InputError(
@@ -323,7 +341,7 @@ class ConstrainedPolicy(Policy):
     def decision(self, setting: Setting, progress: Progress | None = None) -> Decision:
         from ..bayes.induction import solve_constrained
 
-        prior, horizon = _two_arms(_prior(setting)), setting.need_horizon(self.name)
+        prior, horizon = _solvable(_prior(setting)), setting.need_horizon(self.name)
         key = (prior.alpha, prior.beta, horizon)
         if key not in self._known:
             penalty = float(horizon) if self.penalty is None else self.penalty

@@ -120,6 +120,10 @@ class Table(Prior):
         part.held_out = rest
         return part
 
+    def expected_best(self) -> float:
+        """The mean of the best arm's mean reward over the problems."""
+        return float(self.means.max(axis=1).mean())
+
     def draw(self, rng: np.random.Generator, problems: int) -> Array:
         means = self.means[rng.integers(0, len(self.means), problems)]
         if self.family == GAUSSIAN:
@@ -133,6 +137,12 @@ class Table(Prior):
         more = {"gaussian": {"noise": self.noise}, "beta": {"concentration": self.concentration}}
         name = self.family.name
         return write_prior("table", **rows, family=name, **more.get(name, {}))
+
+
+def reported_on(prior: Prior) -> Prior:
+    """The problems that results are measured on: those that a part of a table does not have."""
+    rest = prior.held_out if isinstance(prior, Table) else None
+    return prior if rest is None else rest
 
 
 def _read_means(path: Path, family: Family) -> Array:

@@ -1,0 +1,67 @@
+"""The Lagrangian bound on the reward of any policy.
+
+Plays may exceed one per step, at prices l_t: V* <= sum_t l_t + sum_k V_k(l), with V_k(l) the value of arm k
+alone when a play at time t costs l_t. Good for many arms and few plays. The prices are found by a smoothed
+maximum and L-BFGS; the bound is computed without smoothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..memory import check_memory
+from ..priors import Bernoulli
+from ..priors.families import Array
+
+
+def suits_lagrangian(prior: Bernoulli, horizon: int) -> bool:
+    """Whether the Lagrangian bound may be the best: many arms, or few plays, so that it costs nothing."""
+    return horizon <= 30 or (horizon <= 8 * prior.arms and horizon <= 500)
+
+
+def lagrangian_prices(
+    prior: Bernoulli, horizon: int, do: Callable[[Callable[[int], Any], int], list[Any]]
+) -> tuple[float, Array]:
+    """The Lagrangian bound on the reward, and the price of a play at each time that gives it."""
+    from scipy.optimize import fmin_l_bfgs_b
+
+    from ..kernels.lagrange import lagrange
+
+    kinds = list(Counter(zip(prior.alpha, prior.beta, strict=True)).items())
+    pairs, entries = math.comb(horizon + 2, 2), math.comb(horizon + 2, 3)
+    check_memory(
+        (16 * pairs + 4 * entries) * len(kinds),
+        f"the Lagrangian bound for {horizon} plays",
+        "choose a shorter horizon",
+    )
+    rooms = [
+        (np.empty(pairs), np.empty(entries, np.float32), np.empty(pairs), np.empty(horizon))
+        for _ in kinds
+    ]
+
+    def bound(prices: Array, warmth: float) -> tuple[float, Array]:
+        def arm(item: int) -> float:
+            (a, b), _ = kinds[item]
+            value: float = lagrange(horizon, a, b, prices, warmth, *rooms[item])
+            return value
+
+        values = do(arm, len(kinds))
+        total, slope = float(np.sum(prices)), np.ones(horizon)
+        for value, room, (_, count) in zip(values, rooms, kinds, strict=True):
+            total += count * value
+            slope -= count * room[3]
+        return total, slope
+
+    prices = np.full(horizon, 0.8 * prior.expected_best())
+    least, best = np.inf, prices
+    for warmth in (0.1, 0.03, 0.01, 0.003, 0.001, 0.0003):
+        prices = fmin_l_bfgs_b(bound, prices, args=(warmth,), m=20, maxiter=60)[0]
+        value = bound(prices, 0.0)[0]
+        if value < least:
+            least, best = value, prices
+    return float(least), best
