@@ -194,13 +194,6 @@ def search(
     target = read_target(out, state_path, resume=resume, force=force)
     announce = announce or silent
     known = _classes(task, length, classes, grammar, progress, announce)
-    if measured:
-        # A worker can begin with it at once.
-        floor = floor_of_search(
-            reported_on(prior), task.horizon, task.workers, announce,
-            feedback=task.feedback, effort=task.bound_effort, limit=task.time_limit,
-        )  # fmt: skip
-        task = replace(task, floor=floor)
     compiled = known.compile(_reporter(progress, "compiling the formulas"))
     programs = ManyPrograms.of(
         compiled, prior, task.horizon, task.start, task.workers, feedback=task.feedback
@@ -215,6 +208,13 @@ def search(
         )  # fmt: skip
         counts = task.start.counts(prior)
         simulated.announce_compilation(announce, prior, task.horizon, [counts])
+    if measured:
+        # Nothing is refused any more; a worker can begin with it at once.
+        floor = floor_of_search(
+            reported_on(prior), task.horizon, task.workers, announce,
+            feedback=task.feedback, effort=task.bound_effort, limit=task.time_limit,
+        )  # fmt: skip
+        task = replace(task, floor=floor)
     way = STRATEGIES[name](task, programs, known.lengths, top=top, **options)
     settings = {
         **known.header,
