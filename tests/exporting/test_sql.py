@@ -29,6 +29,7 @@ from tests.exporting.test_export import (
     machine,
     observed,
     power,
+    refused_in_sql,
     with_exceptions,
 )
 from tests.exporting.test_export_text import learned as learned
@@ -52,7 +53,7 @@ def query_of(policy, database, **options):
 
 def queries(policies):
     """Policies that have a query."""
-    return [policy for policy in policies if "beta_quantile" not in operators(policy.tree)]
+    return [policy for policy in policies if not refused_in_sql(policy)]
 
 
 def test_the_index_is_that_of_the_machine(database):
