@@ -191,7 +191,7 @@ def test_reward_seeds_and_plays_are_those_of_a_simulation():
     prior = mb.Bernoulli(arms=2)
     assert mb.evaluate("ucb1", prior, 10, keep_plays=True).method == "monte-carlo"
     assert mb.evaluate("ucb1", prior, 10, reward_seed=3).method == "monte-carlo"
-    with pytest.raises(mb.InputError, match="reward_seed and keep_plays"):
+    with pytest.raises(mb.InputError, match="reward_seed, keep_plays and time_limit"):
         mb.evaluate("ucb1", prior, 10, reward_seed=3, method="exact")
 
 
