@@ -23,7 +23,13 @@ from metabandit.errors import IndexFault, InputError
 from metabandit.policies import CATALOGUE
 from tests import naive
 
-POLICIES = [*(name for name in CATALOGUE if name != "ucb2"), "r + 1/(n + 1/2)", "r + 3/(n + 2)"]
+# Not looked at yet with extreme priors, and slow: the policies that look ahead.
+LOOK_AHEAD = {"ids", "kg", "kg-star", "ogi", "ada-ucb", "ttts", "whittle"}
+POLICIES = [
+    *(name for name in CATALOGUE if name != "ucb2" and name not in LOOK_AHEAD),
+    "r + 1/(n + 1/2)",
+    "r + 3/(n + 2)",
+]
 STARTS = ("each-once", "prior-counts")
 EXTREMES = (1e-6, 1e-3, 0.5, 1.0, 30.0, 1e3, 1e6, 1e9)
 EPISODES = 4096
