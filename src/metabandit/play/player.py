@@ -660,6 +660,8 @@ class Player(Shown):
         active = self._active
         if len(active) == 1:
             return active[0]
+        if not active:
+            raise InputError("the player's state has no arm that can be played; it is damaged")
         arm = self._wanted()
         if arm is None:
             arm = active[self._rule.choose(self._moment(active))]
