@@ -56,6 +56,10 @@ _PARTS = 8
 _PROBLEMS = 2048
 
 
+# Nodes of Gauss's rule grow with what is believed of three arms.
+_MOST_BELIEVED = 1000
+
+
 class Reached(NamedTuple):
     """The states after some plays that play can come to, with their weights.
 
@@ -107,10 +111,14 @@ def obstacle(plan: Plan, arms: int, feedback: Feedback) -> str | None:
     if feedback != IMMEDIATE and isinstance(decision, (ByCuts, ByStates)):
         return "the table of the optimal policy is for rewards that are known at once"
     if isinstance(decision, ByPosterior) and isinstance(decision.belief, BetaBelief):
-        whole = all(x == int(x) for pair in decision.belief.pairs for x in pair)
+        numbers = [x for pair in decision.belief.pairs for x in pair]
+        whole = all(x == int(x) for x in numbers) and sum(numbers) <= _MOST_BELIEVED
         if arms == 2 or whole:
             return None
-        return f"of {arms} arms whole numbers a and b must be believed, not {decision.belief.pairs}"
+        return (
+            f"of {arms} arms whole numbers a and b must be believed, {_MOST_BELIEVED} in all at most, not "
+            f"{decision.belief.pairs}"
+        )
     if isinstance(decision, (Index, ByTable, ByCuts, ByStates)):
         return None
     if isinstance(decision, ByTest) and decision.index() is not None:
