@@ -35,7 +35,7 @@ _TRIES = 12
 
 
 @dataclass(frozen=True)
-class Estimate:
+class FittedValue:
     """A parameter with its 95 % interval; `low` is 0 where the history does not tell it from 0."""
 
     name: str
@@ -362,7 +362,7 @@ class Maximum:
         at[free] = np.maximum(least.x, self.floor[free])
         return float(least.fun), at
 
-    def estimates(self) -> list[Estimate]:
+    def estimates(self) -> list[FittedValue]:
         """Each parameter with its 95 % interval."""
         from scipy.special import fdtri
 
@@ -374,7 +374,7 @@ class Maximum:
             low, high = (self.model.value(name, min(end, 300.0)) for end in ends)
             if name != "mean" and ends[0] <= self.floor[place]:
                 low = 0.0
-            found.append(Estimate(name, self.values[name], low, high))
+            found.append(FittedValue(name, self.values[name], low, high))
         return found
 
     def _end(self, place: int, way: float, allowed: float) -> float:
