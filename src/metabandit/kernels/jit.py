@@ -268,7 +268,9 @@ def pointer(signatures: Mapping[Any, Any], *, cache: bool = True) -> Any:
     def delayed(function: Any) -> Any:
         @functools.cache
         def compiled(kind: Any = np.float32) -> Any:
-            code = CFunc(function, normalize_signature(signatures[kind]), locals={}, options=_FLAGS)
+            code: Any = CFunc(
+                function, normalize_signature(signatures[kind]), locals={}, options=_FLAGS
+            )
             if not cache:
                 with global_compiler_lock, _SPENT:
                     code.compile()
