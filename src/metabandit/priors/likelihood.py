@@ -22,7 +22,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -32,6 +32,13 @@ from .history import History
 _NODES = 24
 # Doublings of the step in the search for the end of an interval.
 _TRIES = 12
+
+
+@cache
+def _nodes() -> tuple[Array, Array]:
+    """Nodes and weights of an integral over a normal density."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+    return nodes, weights
 
 
 @dataclass(frozen=True)
@@ -204,7 +211,7 @@ class BetaLevels(BetaBinomial):
         width2 = 1.0 / (1.0 / own + 1.0 / between**2)
         center = width2 * (self.level / own + mean / between**2)
         slope = center * (1.0 - center)
-        nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+        nodes, weights = _nodes()
         # A little wider than the integrand, which falls off no faster.
         scale = 1.2 * np.sqrt(width2) / slope
         x = np.log(center / (1.0 - center))[:, None] + scale[:, None] * nodes
