@@ -21,12 +21,12 @@ PAIRS = [
 
 def shares(known, keep, *, beta):
     arms = len(known)
-    rows, lines = np.empty((3, arms, lookahead.MOST_POINTS)), np.empty((2, lookahead.MOST_POINTS))
+    rows, lines = np.empty((3, arms, lookahead.MOST_POINTS)), np.empty((3, lookahead.MOST_POINTS))
     room = np.empty((4, arms))
     first, second = np.array(known).T
     room[0] = first / (first + second) if beta else first
     fill = lookahead.fill_beta if beta else lookahead.fill_normal
-    lists = (*rows, *lines) if beta else (*rows, lines[0])
+    lists = (*rows, lines if beta else lines[0])
     points, step = fill(first, second, keep >= 0.0, *lists)
     lookahead.shares(keep, points, step, rows, lines, room)
     return room[3]

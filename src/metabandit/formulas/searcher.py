@@ -207,7 +207,7 @@ def search(
             problems=options.get("episodes", pulls), threads=task.workers.threads, announce=announce,
         )  # fmt: skip
         counts = task.start.counts(prior)
-        simulated.announce_compilation(announce, prior, task.horizon, [counts])
+        simulated.announce_compilation(announce, prior, task.horizon, [(counts, None)])
     if measured:
         # Nothing is refused any more; a worker can begin with it at once.
         floor = floor_of_search(
