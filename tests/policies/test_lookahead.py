@@ -40,6 +40,23 @@ def test_shares_are_those_of_fine_grids(known):
     assert found.sum() == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize(
+    "known",
+    [
+        [(1e9, 1e9), (1.0, 1.0)],
+        [(1e-6, 2104.0), (1e-6, 2107.0)],
+        [(1e9 + 1, 1e-5), (1e9, 16.0)],
+        [(1e-6, 1.0), (1e-6, 1e6), (3.0, 5e5)],
+        [(44e6, 22.0), (1e7, 1.1e7)],
+    ],
+    ids=str,
+)
+def test_shares_of_arms_that_are_known_very_differently(known):
+    found = shares(known, 0.5, beta=True)
+    assert found == pytest.approx(naive.ttts_shares(known, True, 0.5), abs=1e-4)
+    assert shares(known, -1.0, beta=True) == pytest.approx(naive.ids_shares(known, True), abs=1e-3)
+
+
 def test_shares_of_normal_posteriors_are_those_of_fine_grids():
     known = [(0.2, 0.5), (0.4, 0.1), (-1.0, 1.0), (0.39, 0.02)]
     assert shares(known, -1.0, beta=False) == pytest.approx(

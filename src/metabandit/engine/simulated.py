@@ -117,7 +117,7 @@ def announce_compilation(
     announce: Callable[[str], None],
     prior: Prior,
     horizon: int,
-    played: Sequence[tuple[Array, Decision | None]],
+    played: Sequence[tuple[Array | None, Decision | None]],
 ) -> None:
     """Say so if the simulator must be compiled first for these pseudo-observations and decisions."""
     precision = Precision.of(prior, horizon)

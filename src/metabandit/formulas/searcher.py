@@ -238,7 +238,9 @@ def search(
             raise
         announce("stopped: measuring the best so far")
         stopped = "interrupted"
-    ranking = measure_classes(task, programs, way.found(), announce)
+    ranking = measure_classes(
+        task, programs, way.found(), announce, _reporter(progress, "measuring the best again")
+    )
     if not len(ranking[0]):
         raise InputError(
             f"no formula of the classes can be played: the index of each is not finite somewhere on "
