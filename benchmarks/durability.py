@@ -74,6 +74,20 @@ def in_processes(function: Any, arguments: list[tuple[Any, ...]]) -> None:
     assert [process.exitcode for process in started] == [0] * len(started)
 
 
+def gather(started: list[Any], out: Any) -> list[Any]:
+    """What each of the processes puts into the queue; an error if one of them dies."""
+    found = []
+    while len(found) < len(started):
+        if not out.empty():
+            found.append(out.get())
+            continue
+        assert all(process.exitcode in (None, 0) for process in started), "a process died"
+        time.sleep(0.01)
+    for process in started:
+        process.join()
+    return found
+
+
 def check_many(url: str, each: int, size: int) -> None:
     """Eight processes choose, then tell rewards in random order, a tenth of them twice and elsewhere."""
     out = FORK.SimpleQueue()
@@ -81,9 +95,7 @@ def check_many(url: str, each: int, size: int) -> None:
     started = [FORK.Process(target=_choose, args=(url, each, out)) for _ in range(WORKERS)]
     for process in started:
         process.start()
-    chosen = [out.get() for _ in started]
-    for process in started:
-        process.join()
+    chosen = gather(started, out)
     rng = random.Random(4)
     # Sixteenths add up without rounding, in any order.
     values = {name: rng.randrange(17) / 16 for part in chosen for name, _ in part}
@@ -164,10 +176,11 @@ def check_kills(url: str, kills: int, told: int) -> None:
 
 def _play(url: str, steps: int, out: Any) -> None:
     """Choose and tell, step by step; after an error, tell again."""
-    player = make(url, experiment="restart")
+    player = None
     errors, told = 0, 0
     while told < steps:
         try:
+            player = player or make(url, experiment="restart")
             choice = player.choose()
         except mb.StoreError:
             errors += 1
@@ -197,9 +210,7 @@ def check_restart(server: Postgres, steps: int) -> int:
     server.stop("immediate")
     time.sleep(0.3)
     server.start()
-    found = [out.get() for _ in started]
-    for process in started:
-        process.join()
+    found = gather(started, out)
     assert sum(told for _, told in found) == 4 * steps
     assert sum(item[1] for item in counts(player)) == before + 4 * steps
     errors = sum(number for number, _ in found)

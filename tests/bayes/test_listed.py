@@ -34,11 +34,15 @@ def best_reward(rows, horizon, each_once=False):
     return value((Fraction(1, len(rows)),) * len(rows), 0)
 
 
-@pytest.mark.parametrize("horizon", [1, 2, 5, 8])
-@pytest.mark.parametrize("start", ["free", "each-once"])
+# One play of each arm needs two.
+@pytest.mark.parametrize(
+    ("start", "horizon"),
+    [
+        *(("free", horizon) for horizon in (1, 2, 5, 8)),
+        *(("each-once", horizon) for horizon in (2, 5, 8)),
+    ],
+)
 def test_optimum_is_that_of_fractions(horizon, start):
-    if start == "each-once" and horizon == 1:
-        pytest.skip("one play of each arm needs two")
     best = mb.optimal(mb.Table(ROWS), horizon, start=start)
     expected = best_reward(ROWS, horizon, each_once=start == "each-once")
     assert best.kind == "optimum"

@@ -6,11 +6,11 @@ import metabandit as mb
 from metabandit.report import load_report
 from metabandit.studies import today
 from metabandit.studies.steps import RECORDS
-from metabandit.studies.today.plan import SCALES, SETTINGS, Scale, policies_of, steps
+from metabandit.studies.today.plan import SCALES, SETTINGS, TodayScale, policies_of, steps
 from metabandit.studies.today.report import today_report
-from metabandit.studies.today.work import Runner
+from metabandit.studies.today.work import TodayRunner
 
-TINY = Scale(episodes=60, fewer=4, effort=0.002, floor=0.02, longest=10, most=5)
+TINY = TodayScale(episodes=60, fewer=4, effort=0.002, floor=0.02, longest=10, most=5)
 
 
 def test_every_policy_can_play_its_settings():
@@ -43,7 +43,7 @@ def test_a_run_is_kept_and_shown(tmp_path, monkeypatch):
     assert regret == sorted(regret)
     assert all(cells[2].value is not None for cells in table.rows[1:])
     # All is done: nothing is done again.
-    monkeypatch.setattr(Runner, "do", None)
+    monkeypatch.setattr(TodayRunner, "do", None)
     again = today.reproduce(scale="tiny", out=tmp_path)
     assert again == records
     assert today_report(today.TodayRecords.read(tmp_path / RECORDS)).sections[0].tables

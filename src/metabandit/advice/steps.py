@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..bayes.bounds import has_bound
+from ..bayes.bounds import bound_seconds, has_bound
 from ..bayes.optimum import has_optimum, optimal
 from ..engine import costs, exact, simulated
 from ..engine.floor import solving_seconds
@@ -49,10 +49,10 @@ SPLIT = "split"
 _BASELINES = (SPLIT, "split-then-winner", "ab-test")
 # What takes this many times as long as a simple index is not simulated.
 _FAR_TOO_SLOW = 50.0
-# Up to this many plays the table of the Gittins index, and a lower bound, take some seconds.
+# Up to this many plays the table of the Gittins index takes some seconds.
 _MOST_SOLVED = 1000
-# Seconds that the optimum may take as a floor, and that a lower bound takes with effort 1.
-_FLOOR_SECONDS, _BOUND_SECONDS = 5.0, 15.0
+# Seconds that the optimum may take as a floor, and a lower bound; with less effort it says little.
+_FLOOR_SECONDS, _BOUND_SECONDS, _LEAST_BOUND = 5.0, 20.0, 0.02
 # Plays times arms, of all policies together: of the first look, and of the comparison.
 _FIRST_WORK, _COMPARISON_WORK = 6e8, 3e9
 _FINALISTS, _MOST_PROBLEMS = 5, 200_000
@@ -290,8 +290,8 @@ class Steps:
         if has_optimum(task.prior):
             floor = solving_seconds(task.prior, task.horizon, task.feedback)
             floor = floor if floor <= _FLOOR_SECONDS else 0.0
-        elif has_bound(task.prior) and task.horizon <= _MOST_SOLVED:
-            floor = _BOUND_SECONDS * min(1.0, effort)
+        elif has_bound(task.prior):
+            floor = self._bound_within(_BOUND_SECONDS)[1]
         others = len(neighbours(task)) + 1 + (_HISTORIES if self.history is not None else 0)
         fewest = sum(found.seconds(place, FEWEST) for place in rivals) / threads
         return {
@@ -444,11 +444,9 @@ class Steps:
             seconds = solving_seconds(task.prior, task.horizon, task.feedback)
             wanted = seconds <= _FLOOR_SECONDS
         else:
-            wanted = has_bound(task.prior) and task.horizon <= _MOST_SOLVED
-            if self.clock.given:
-                effort = min(effort, part.left / (1.5 * _BOUND_SECONDS))
-            seconds = effort * _BOUND_SECONDS
-            wanted = wanted and effort > 0.02
+            limit = part.left / 1.5 if self.clock.given else _BOUND_SECONDS
+            effort, seconds = self._bound_within(limit)
+            wanted = effort > 0.0
         if not wanted or not part.allows(seconds):
             return
         found = optimal(
@@ -456,6 +454,16 @@ class Steps:
             threads=task.workers.threads,
         )  # fmt: skip
         self.floor = found.regret, found.kind
+
+    def _bound_within(self, limit: float) -> tuple[float, float]:
+        """The effort of a lower bound that takes no longer than this, and its seconds; 0 if none does."""
+        task, effort = self.task, self.task.bound_effort
+        while has_bound(task.prior) and effort >= _LEAST_BOUND:
+            seconds = bound_seconds(task.prior, task.horizon, effort) / task.workers.threads
+            if seconds <= limit:
+                return effort, seconds
+            effort /= 2.0
+        return 0.0, 0.0
 
     # Other problems ------------------------------------------------------------------------------
 

@@ -18,6 +18,8 @@ from typing import IO, Any
 import numba
 import numpy as np
 from numba import types
+from numba.core.ccallback import CFunc
+from numba.core.sigutils import normalize_signature
 from numba.extending import register_jitable
 
 from .. import lookahead, numerics
@@ -266,16 +268,20 @@ def pointer(signatures: Mapping[Any, Any], *, cache: bool = True) -> Any:
     def delayed(function: Any) -> Any:
         @functools.cache
         def compiled(kind: Any = np.float32) -> Any:
-            compile_or_load = numba.cfunc(signatures[kind], cache=cache, **_FLAGS)
+            code: Any = CFunc(
+                function, normalize_signature(signatures[kind]), locals={}, options=_FLAGS
+            )
             if not cache:
                 with global_compiler_lock, _SPENT:
-                    return compile_or_load(function)
+                    code.compile()
+                return code
+            code.enable_caching()
+            # The stamp is locked to save, no longer: the kernels that this one calls have locks, too.
+            _STAMP.guard(code._cache)
             lock = _lock_of(numba.jit(function, cache=True))
-            # It is quick: the cache stays as it is meanwhile.
-            with global_compiler_lock, _alone(lock), _alone(_STAMP.lock), _SPENT:
-                if not _STAMP.is_ours():
-                    return numba.cfunc(signatures[kind], **_FLAGS)(function)
-                return compile_or_load(function)
+            with global_compiler_lock, _alone(lock), _SPENT:
+                code.compile()
+            return code
 
         if cache:
             _POINTERS.append(compiled)

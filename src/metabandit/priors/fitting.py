@@ -29,7 +29,7 @@ from .history import COUNTS, History, read_history
 from .likelihood import (
     BetaBinomial,
     BetaLevels,
-    Estimate,
+    FittedValue,
     Maximum,
     Model,
     NormalLevels,
@@ -72,7 +72,7 @@ class Fitted(Shown):
     history: History
     model: str
     prior: Prior
-    estimates: Mapping[str, tuple[Estimate, ...]]
+    estimates: Mapping[str, tuple[FittedValue, ...]]
     plausible: float
     levels: float | None = None
     differ: float | None = None
@@ -131,7 +131,7 @@ class Fitted(Shown):
             )
         return [item for item in found if item]
 
-    def _width_warning(self, each: Estimate, of: str) -> str:
+    def _width_warning(self, each: FittedValue, of: str) -> str:
         if each.low == 0.0 and each.name == "between":
             return f"The history does not tell whether tests differ in level{of}; leave out --hierarchical"
         if each.low == 0.0:

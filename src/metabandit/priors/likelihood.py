@@ -22,7 +22,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -34,8 +34,15 @@ _NODES = 24
 _TRIES = 12
 
 
+@cache
+def _nodes() -> tuple[Array, Array]:
+    """Nodes and weights of an integral over a normal density."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+    return nodes, weights
+
+
 @dataclass(frozen=True)
-class Estimate:
+class FittedValue:
     """A parameter with its 95 % interval; `low` is 0 where the history does not tell it from 0."""
 
     name: str
@@ -204,7 +211,7 @@ class BetaLevels(BetaBinomial):
         width2 = 1.0 / (1.0 / own + 1.0 / between**2)
         center = width2 * (self.level / own + mean / between**2)
         slope = center * (1.0 - center)
-        nodes, weights = np.polynomial.hermite_e.hermegauss(_NODES)
+        nodes, weights = _nodes()
         # A little wider than the integrand, which falls off no faster.
         scale = 1.2 * np.sqrt(width2) / slope
         x = np.log(center / (1.0 - center))[:, None] + scale[:, None] * nodes
@@ -362,7 +369,7 @@ class Maximum:
         at[free] = np.maximum(least.x, self.floor[free])
         return float(least.fun), at
 
-    def estimates(self) -> list[Estimate]:
+    def estimates(self) -> list[FittedValue]:
         """Each parameter with its 95 % interval."""
         from scipy.special import fdtri
 
@@ -374,7 +381,7 @@ class Maximum:
             low, high = (self.model.value(name, min(end, 300.0)) for end in ends)
             if name != "mean" and ends[0] <= self.floor[place]:
                 low = 0.0
-            found.append(Estimate(name, self.values[name], low, high))
+            found.append(FittedValue(name, self.values[name], low, high))
         return found
 
     def _end(self, place: int, way: float, allowed: float) -> float:

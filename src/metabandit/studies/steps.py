@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
@@ -57,7 +58,7 @@ class Step:
         return self.id.partition("/")[0]
 
 
-class StepRunner:
+class StepRunner(ABC):
     """Does steps, one at a time.
 
     records: of the steps done so far
@@ -80,9 +81,9 @@ class StepRunner:
         self.versions = versions()
 
     @property
+    @abstractmethod
     def kinds(self) -> Mapping[str, Kind]:
         """How each kind of step is done."""
-        raise NotImplementedError
 
     def do(self, step: Step, progress: Progress) -> tuple[dict[str, Any], float]:
         """The result of a step, and the seconds it took, also in runs that were stopped."""

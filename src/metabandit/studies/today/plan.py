@@ -56,7 +56,7 @@ SETTINGS = (
 
 
 @dataclass(frozen=True)
-class Scale:
+class TodayScale:
     """The budgets of a run.
 
     episodes, fewer: problems that each policy plays, and that slow ones do
@@ -73,8 +73,8 @@ class Scale:
 
 
 SCALES = {
-    "quick": Scale(episodes=500, fewer=40, effort=0.01, floor=0.05, longest=100, most=10),
-    "paper": Scale(),
+    "quick": TodayScale(episodes=500, fewer=40, effort=0.01, floor=0.05, longest=100, most=10),
+    "paper": TodayScale(),
 }
 
 
@@ -94,17 +94,17 @@ def policies_of(setting: Studied) -> dict[str, str]:
 _FREE = ("thompson", "gittins", "ids", "kg", "kg-star", "whittle")
 
 
-def settings_of(scale: Scale) -> list[Studied]:
+def settings_of(scale: TodayScale) -> list[Studied]:
     """The settings that a scale has."""
     return [item for item in SETTINGS if item.horizon <= scale.longest and item.arms <= scale.most]
 
 
-def steps(scale: Scale, seed: int) -> list[Step]:
+def steps(scale: TodayScale, seed: int) -> list[Step]:
     """Every step: for each setting the floor, a learned policy, and every policy on the same problems."""
     return [step for setting in settings_of(scale) for step in _steps(setting, scale, seed)]
 
 
-def _steps(setting: Studied, scale: Scale, seed: int) -> Iterator[Step]:
+def _steps(setting: Studied, scale: TodayScale, seed: int) -> Iterator[Step]:
     known = {"prior": setting.prior, "arms": setting.arms, "horizon": setting.horizon}
     work = setting.horizon * setting.arms
     yield Step(f"floor/{setting.id}", {**known, "effort": scale.floor}, weight=20.0 * scale.floor)

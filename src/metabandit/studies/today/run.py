@@ -65,9 +65,9 @@ def reproduce(
     records = TodayRecords.open(folder / RECORDS, scale, seed)
 
     def make_runner() -> type[StepRunner]:
-        from .work import Runner
+        from .work import TodayRunner
 
-        return Runner
+        return TodayRunner
 
     todo = steps(SCALES[scale], seed)
     return run_steps(todo, records, folder, make_runner, workers, progress, announce)

@@ -59,7 +59,7 @@ def _play(runner: StepRunner, step: Step, progress: Progress) -> Any:
 _KINDS: dict[str, Kind] = {"floor": _floor, "learn": _learn, "play": _play}
 
 
-class Runner(StepRunner):
+class TodayRunner(StepRunner):
     """Does the steps of the study."""
 
     @property
