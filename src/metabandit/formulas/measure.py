@@ -31,7 +31,7 @@ _PATIENCE = 2.0
 # Of what is left of a time limit; and the episodes on which speed is measured.
 _SHARE = 0.4
 _FEW = 64
-# Parts in which it is done here, so that progress can be told.
+# Parts in which it is done, so that progress can be told.
 _PARTS = 20
 
 
@@ -49,7 +49,7 @@ def measure_classes(
     prior, horizon, objective = task.prior, task.horizon, task.objective
 
     def parts(count: int) -> Iterator[tuple[int, int]]:
-        size = -(-count // _PARTS) if task.workers.executor is None else count
+        size = -(-count // _PARTS)
         for begin in range(0, count, size):
             progress(begin, count)
             yield begin, min(begin + size, count)
