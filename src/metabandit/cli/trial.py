@@ -129,10 +129,23 @@ def command(
     if trial.test is not None and not trial.test.startswith("bayes"):
         tested += f" at level {trial.level:g}"
     looks = f", looks after {', '.join(map(str, trial.looks))}" if len(trial.looks) > 1 else ""
+    if look_every is not None and (trial.test is not None and not trial.test.startswith("bayes")):
+        looks += f" by {boundary or 'obrien-fleming'}"
+    looks += f", at least {trial.minimum} per arm" if trial.minimum else ""
     caption = f"Trials of {horizon} patients{tested}{looks}; {how}"
     if trial.test is not None:
         caption += "\nrejects: type-I error where all rates are equal, else power"
     show_rows(trial.rows(), align="llr", caption=f"{caption}{told(feedback)}")
+    for name, found in trial.designs.items():
+        if (
+            trial.test is not None
+            and trial.test.startswith("exact")
+            and not any(item.rejection for item in found)
+        ):
+            say(
+                f"note: with {name}, the test {trial.test} never rejects here: no outcome is rare enough at every "
+                f"common rate; try exact-conditional, or a design with more randomisation"
+            )
     if details:
         show_rows(
             trial.more_rows(),
