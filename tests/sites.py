@@ -20,6 +20,12 @@ def until(holds, what, seconds=60.0):
     return found
 
 
+def wait_for(path):
+    """A piece of work that lasts until a file is there."""
+    while not path.exists():
+        time.sleep(0.02)
+
+
 def figures(value):
     """Everything but times."""
     if isinstance(value, dict):

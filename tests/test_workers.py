@@ -7,7 +7,6 @@ import pickle
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from itertools import islice, pairwise
 
@@ -25,7 +24,7 @@ from metabandit.formulas import searcher
 from metabandit.formulas.strategies import Halving
 from metabandit.kernels import batch
 from metabandit.workers import Job, Workers, split
-from tests.sites import Site, figures
+from tests.sites import Site, figures, wait_for
 
 TWO = mb.Bernoulli(arms=2)
 
@@ -427,10 +426,11 @@ def test_a_search_that_loses_its_workers_while_it_measures_goes_on(tmp_path, mon
 
 
 @pytest.mark.cluster
-def test_no_more_is_sent_than_workers_have_threads(site):
+def test_no_more_is_sent_than_workers_have_threads(site, tmp_path):
     with mb.Cluster(site.address) as joined:
         assert joined.slots == 2
-        long = joined.submit(time.sleep, 3.0)
+        end = tmp_path / "end"
+        long = joined.submit(wait_for, end)
         short = []
         for number in range(10):
             short.append(joined.submit(abs, -number))
@@ -439,6 +439,7 @@ def test_no_more_is_sent_than_workers_have_threads(site):
         assert dropped.cancel()
         assert [item.result() for item in short] == list(range(10))
         assert not long.done()
+        end.touch()
         assert joined.tell() == "2 workers, 11 of 12 pieces"
 
 

@@ -19,7 +19,8 @@ the best one, play is to minimise, over the probabilities q of the arms,
 At most two arms have a positive q_k in the minimum.
 
 Top-two Thompson sampling (Russo 2016), for simple regret: a leader i is drawn with probability p_i, and played with
-probability `keep`; else another arm j, with probability p_j/(1 - p_i).
+probability `keep`; else another arm j, with probability p_j/(1 - p_i). Chances below exp(-50) count as exp(-50),
+so that arms that are all but certainly worse than the leader have equal shares.
 """
 
 from __future__ import annotations
@@ -27,13 +28,18 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .numerics import beta_constant
+
 # Of posteriors: the logarithm of the chance that is left out at either end, and how many standard
 # deviations of the narrowest a step between points may have. If leaders are all but certain, top-two sampling
 # asks which of very small chances is the larger.
 _TAIL, _STEP = -16.0, 0.5
 _FINE_TAIL, _FINE_STEP = -50.0, 0.2
-# Points that an integral takes at most.
+# Points that an integral takes at most, and intervals up to which they are evenly spaced.
 MOST_POINTS = 4096
+_EVENLY = 512.0
+# Plays that posteriors are worth beyond which logarithms of the Gamma function would cancel.
+_KNOWN = 1e4
 
 
 def others_best(means: Any, best: Any) -> None:
@@ -140,6 +146,8 @@ def beta_end(a: float, b: float, tail: float) -> float:
 
     Its chance is at most x^a/(a B(a, b)) for b >= 1, which is not close where a is large.
     """
+    # Means that are hardly ever near 1 may matter most.
+    tail += min(math.log(10.0 * min(a, b)), 0.0)
     far = (tail + math.lgamma(a + 1.0) + math.lgamma(b) - math.lgamma(a + b)) / a
     if a < 20.0:
         return far
@@ -147,48 +155,91 @@ def beta_end(a: float, b: float, tail: float) -> float:
 
 
 def fill_beta(
-    a: Any, b: Any, fine: bool, density: Any, below: Any, partial: Any, x: Any, room: Any
+    a: Any, b: Any, fine: bool, density: Any, below: Any, partial: Any, lines: Any
 ) -> tuple[int, float]:
-    """Density, distribution and partial mean of Beta posteriors at points x; returns points and distance.
+    """Density, distribution and partial mean of Beta posteriors at points; returns points and distance.
 
-    The points are evenly spaced in y = ln(x/(1 - x)), over which the densities, x^a (1 - x)^b / B(a, b), are
-    smooth and fall exponentially to both sides; they begin where the best arm may be. What lies between
-    points is a sum with the correction of Euler and Maclaurin.
+    Densities are taken over y = ln(x/(1 - x)), x^a (1 - x)^b / B(a, b): they are smooth and fall
+    exponentially to both sides. The points begin where the best arm may be, and are evenly spaced in u, with
+
+        y = c + s sinh(u/s),   y' = sqrt(1 + z^2),   y'' = z/s,   z = (y - c)/s,
+
+    and what is kept is the density over u. An infinite s makes them evenly spaced in y. Where arms are known
+    so differently that this takes too many points, c is the arm known best and s a multiple of its
+    width: all others that matter are about as far from c as they are wide, or less. Densities with
+    small a or b are wide, but bend within a distance of about 1. What lies between points is a sum with
+    the correction of Euler and Maclaurin.
+
+    lines: the points x, and room for two rows as long
     """
+    x, bends, places = lines[0], lines[1], lines[2]
     tail = _FINE_TAIL if fine else _TAIL
-    low, high, narrow = -math.inf, -math.inf, math.inf
+    part = _FINE_STEP if fine else _STEP
+    low, high, narrow, centre = -math.inf, -math.inf, math.inf, 0.0
     for k in range(len(a)):
         low = max(low, beta_end(a[k], b[k], tail))
         high = max(high, -beta_end(b[k], a[k], tail))
     for k in range(len(a)):
-        if -beta_end(b[k], a[k], tail) > low:
-            narrow = min(narrow, math.sqrt(1.0 / a[k] + 1.0 / b[k]))
-    points, step = spaced(low, high, min((_FINE_STEP if fine else _STEP) * narrow, 0.75))
+        width = math.sqrt(1.0 / a[k] + 1.0 / b[k])
+        if -beta_end(b[k], a[k], tail) > low and width < narrow:
+            narrow, centre = width, math.log(a[k] / b[k])
+    bend, first, last = math.inf, 0.0, high - low
+    step = min(part * narrow, 0.75)
+    if last <= _EVENLY * step:
+        centre = low
+    else:
+        centre = min(max(centre, low), high)
+        narrow = min(narrow, 1.5)
+        bend = 2.0 * wide(tail) * narrow
+        first, last = (
+            bend * math.asinh((low - centre) / bend),
+            bend * math.asinh((high - centre) / bend),
+        )
+        step = 0.5 * part * narrow
+    points, step = spaced(first, last, step)
     for g in range(points):
-        y = low + g * step
+        y = centre + first + g * step
+        if bend < math.inf:
+            y = centre + bend * math.sinh((first + g * step) / bend)
         odds = math.exp(-abs(y))
         x[g] = (odds if y < 0.0 else 1.0) / (1.0 + odds)
-        room[g] = max(y, 0.0) + math.log1p(odds)
+        bends[g] = math.log1p(odds)
+        places[g] = y
     for k in range(len(a)):
         n, mean = a[k] + b[k], a[k] / (a[k] + b[k])
+        # The logarithm of a density is a y or -b y, less n ln(1 + exp(-|y|)), and a constant.
         scale = math.lgamma(n) - math.lgamma(a[k]) - math.lgamma(b[k])
+        mode, highest = math.inf, 0.0
+        if n > _KNOWN:
+            # Near the highest point large numbers would cancel.
+            mode = math.log(a[k] / b[k])
+            highest = beta_constant(a[k], b[k])
+            scale = highest + n * math.log1p(math.exp(-abs(mode)))
+            scale -= a[k] * mode if mode < 0.0 else -b[k] * mode
         f, row, values = density[k], below[k], partial[k]
         mass, total = 0.0, 0.0
         for g in range(points):
-            share = x[g]
-            f[g] = math.exp(scale + a[k] * (low + g * step) - n * room[g])
-            slope = f[g] * (a[k] - n * share)
-            rise = slope * share + f[g] * share * (1.0 - share)
+            share, y = x[g], places[g]
+            if abs(y - mode) < 1.0:
+                off = math.log1p(mean * math.expm1(y - mode)) - mean * (y - mode)
+                height = highest - n * off
+            else:
+                height = scale + (a[k] * y if y < 0.0 else -b[k] * y) - n * bends[g]
+            z = (y - centre) / bend
+            rise = math.sqrt(1.0 + z * z)
+            f[g] = math.exp(height) * rise
+            slope = f[g] * ((a[k] - n * share) * rise + z / bend / rise)
             mass += 0.5 * f[g]
             total += 0.5 * f[g] * share
             row[g] = step * (mass - step / 12.0 * slope)
-            values[g] = step * (total - step / 12.0 * rise)
+            slope = slope * share + f[g] * share * (1.0 - share) * rise
+            values[g] = step * (total - step / 12.0 * slope)
             mass += 0.5 * f[g]
             total += 0.5 * f[g] * share
         # What lies below the first point is what is missing to all; less is rounding.
         before, rest = 1.0 - row[points - 1], mean - values[points - 1]
         before = before if before > 1e-9 else -row[0]
-        rest = rest if rest > 1e-9 else -values[0]
+        rest = rest if rest > 1e-9 * mean else -values[0]
         for g in range(points):
             row[g] = max(before + row[g], 0.0)
             values[g] = max(rest + values[g], 0.0)
@@ -289,7 +340,8 @@ def least_ratio(lost: Any, told: Any, shares: Any) -> None:
     for k in range(len(lost)):
         if lost[k] < lost[one]:
             one = k
-    for i in range(len(lost)):
+    # Where an arm loses nothing, nothing need be told.
+    for i in range(len(lost) if lost[one] > 0.0 else 0):
         for j in range(i, len(lost)):
             # With a share q of arm i the ratio is convex, with its minimum where q is `inner`.
             less, more = lost[i] - lost[j], told[i] - told[j]
@@ -309,23 +361,24 @@ def least_ratio(lost: Any, told: Any, shares: Any) -> None:
 
 def top_two_shares(chance: Any, keep: float, shares: Any) -> None:
     """The shares of top-two Thompson sampling, from the probabilities of arms to be the best one."""
+    least = math.exp(_FINE_TAIL)
     for k in range(len(chance)):
         shares[k] = keep * chance[k]
     for i in range(len(chance)):
         rest = 0.0
         for k in range(len(chance)):
-            rest += chance[k] if k != i else 0.0
+            rest += max(chance[k], least) if k != i else 0.0
         for k in range(len(chance)):
-            if k != i and rest > 0.0:
-                shares[k] += (1.0 - keep) * chance[i] * chance[k] / rest
-        if rest <= 0.0:
-            shares[i] += (1.0 - keep) * chance[i]
+            if k != i:
+                shares[k] += (1.0 - keep) * chance[i] * max(chance[k], least) / rest
+        if len(chance) == 1:
+            shares[i] = 1.0
 
 
 def shares(keep: float, points: int, step: float, rows: Any, lines: Any, room: Any) -> None:
     """The probabilities of the arms: of top-two Thompson sampling, or directed by information if keep < 0.
 
-    rows: density, distribution and partial mean of each arm; lines: the points, and room for as many
+    rows: density, distribution and partial mean of each arm; lines: the points, and room for two rows as long
     room: by arm, their means, what is lost, what is told, and the probabilities
     """
     if keep < 0.0:

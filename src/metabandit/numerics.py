@@ -181,7 +181,7 @@ def beta_optimist(discount: float, a: float, b: float) -> float:
         larger = v * below + mean * (1.0 - below + math.exp(height) / a)
         step = ((1.0 - discount) * mean + discount * larger - v) / (1.0 - discount * below)
         v += step
-        if step <= 1e-14:
+        if step <= 1e-14 * v:
             break
     return min(v, 1.0)
 

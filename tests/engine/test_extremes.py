@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import metabandit as mb
-from metabandit.decisions import Index
+from metabandit.decisions import ByPosterior, Index
 from metabandit.engine.exact import obstacle
 from metabandit.engine.precision import Precision
 from metabandit.engine.problems import draw_problems
@@ -23,22 +23,25 @@ from metabandit.errors import IndexFault, InputError
 from metabandit.policies import CATALOGUE
 from tests import naive
 
-# Not looked at yet with extreme priors, and slow: the policies that look ahead.
-# bayes-ucb is looked at as it was before it knew the prior: with the prior it fails for Beta(1e9, 1e9).
-LOOK_AHEAD = {"bayes-ucb", "ids", "kg", "kg-star", "ogi", "ada-ucb", "ttts", "whittle"}
-POLICIES = [
-    *(name for name in CATALOGUE if name != "ucb2" and name not in LOOK_AHEAD),
-    "bayes-ucb:a=1,b=1",
-    "r + 1/(n + 1/2)",
-    "r + 3/(n + 2)",
-]
+POLICIES = [*CATALOGUE, "bayes-ucb:a=1,b=1", "r + 1/(n + 1/2)", "r + 3/(n + 2)"]
 STARTS = ("each-once", "prior-counts")
 EXTREMES = (1e-6, 1e-3, 0.5, 1.0, 30.0, 1e3, 1e6, 1e9)
 EPISODES = 4096
-PLAYED_BY_TWIN = 512
 INDICES = ("greedy", "ucb1-tuned", "ucb-v", "kl-ucb", "kl-ucb+", "moss")
-# Its index takes some microseconds per arm and play.
-COSTLY = {"bayes-ucb:a=1,b=1": 8}
+# Episodes of the simulator and of the twin, and the longest play, of policies that take microseconds per play
+# or, in the twin, milliseconds.
+COSTLY = {
+    "bayes-ucb": (512, 8, 100),
+    "bayes-ucb:a=1,b=1": (512, 16, 100),
+    "ogi": (256, 2, 30),
+    "kg": (1024, 8, 60),
+    "kg-star": (512, 4, 30),
+    "ids": (64, 3, 10),
+    "ttts": (64, 3, 10),
+    "whittle": (EPISODES, 16, 30),
+    "gittins": (EPISODES, 16, 100),
+    "optimal": (EPISODES, 16, 100),
+}
 
 
 def rounding(horizon):
@@ -57,23 +60,51 @@ def z_of_exact(exact, found, prior, horizon, episodes):
 
     Where fewer than 50 episodes have regret, or can be expected to have an arm or a reward of the rare kind,
     they may be most of the regret and not be in the sample, nor in its variance. Regret lies between 0 and
-    T, so that its variance is at most T times its mean.
+    T, so that its variance is at most T times its mean. With small alpha and beta means are almost 0 or almost
+    1, and in between with a probability of about alpha beta/(alpha + beta) only.
     """
     few = np.count_nonzero(found.problem_regret) < 50
     for alpha, beta in zip(prior.alpha, prior.beta, strict=True):
         rare = episodes * min(alpha, beta) / (alpha + beta)
         few = few or rare * horizon < 50.0 or (rare < 50.0 and min(alpha, beta) < 0.5)
+        few = few or (rare * max(alpha, beta) < 50.0 and max(alpha, beta) < 0.5)
     bound = math.sqrt(horizon * max(exact, 0.0) / episodes) if few else 0.0
     return z_of(found.mean_regret - exact, max(found.standard_error, bound), horizon)
 
 
-def z_of_twin(policy, prior, horizon, regret, seed):
+def cost_of(text):
+    """Episodes, episodes of the twin, and the longest play of a policy."""
+    is_index = text not in CATALOGUE or CATALOGUE[text].index is not None
+    return COSTLY.get(text, (EPISODES, 512 if is_index else 16, 300))
+
+
+def played_by_twin(policy, prior, horizon, count, seed):
+    """How often the twin plays each arm in each episode, and the means; None if draws are all there is to compare."""
     plan = policy.plan(prior, horizon)
-    if not isinstance(plan.decision, Index):
+    problems = draw_problems(prior, seed, count)
+    means = prior.regret_means(problems)
+    if isinstance(plan.decision, Index):
+        return naive.play_lanes(plan, means, horizon, seed), means
+    if isinstance(plan.decision, ByPosterior):
+        return None
+    fine = Precision.of(prior, horizon).kind(plan.counts, plan.decision) is np.float64
+    choice = naive.choice_of(policy, prior, horizon, fine=fine)
+    plays = np.zeros((count, prior.arms))
+    for episode, parameters in enumerate(problems):
+        moves = naive.play_episode(
+            choice, plan.each_once, plan.counts, prior.family.name, parameters, horizon, seed, episode,
+            fine=fine,
+        )  # fmt: skip
+        plays[episode] = np.bincount(moves, minlength=prior.arms)
+    return plays, means
+
+
+def z_of_twin(policy, prior, horizon, regret, seed):
+    count = min(cost_of(policy.name)[1], len(regret))
+    played = played_by_twin(policy, prior, horizon, count, seed)
+    if played is None:
         return 0.0
-    count = PLAYED_BY_TWIN // COSTLY.get(policy.name, 1)
-    means = prior.regret_means(draw_problems(prior, seed, count))
-    plays = naive.play_lanes(plan, means, horizon, seed)
+    plays, means = played
     twin = ((means.max(axis=1, keepdims=True) - means) * plays).sum(axis=1)
     # Regrets are kept as float32.
     apart = np.where(
@@ -88,6 +119,7 @@ def look_at(text, start, prior, horizon, seed, episodes=EPISODES):
     """The largest z of a cell, or why it was refused."""
     policy = mb.policy(text, start=start)
     options = {"floor": False, "threads": 1, "checkpoints": [horizon]}
+    episodes = min(episodes, cost_of(text)[0])
     try:
         policy.check(prior, horizon)
         found = mb.evaluate(
@@ -119,9 +151,9 @@ def some_cells(count, seed):
             alpha, beta = 10.0 ** rng.uniform(-6.0, 9.0, (2, kinds))
         most = {2: 300, 3: 300 if rng.random() < 0.3 else 20}[arms]
         horizon = round(most ** rng.random())
-        if text == "optimal" or (text == "gittins" and horizon > 100):
-            arms, horizon = 2, min(horizon, 100)
-            alpha, beta = alpha[:2], beta[:2]
+        horizon = min(horizon, cost_of(text)[2])
+        if text == "optimal":
+            arms, alpha, beta = 2, alpha[:2], beta[:2]
         yield text, start, mb.Bernoulli(arms, alpha=alpha, beta=beta), horizon
 
 

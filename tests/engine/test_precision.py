@@ -84,3 +84,19 @@ def test_rewards_may_be_as_rare_as_they_like(p):
         wins += (final[1] if p < 0.5 else final[0] - final[1]).sum(dtype=np.float64)
     expected = episodes * horizon * min(p, 1.0 - p)
     assert abs(wins - expected) < 4 * math.sqrt(expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "prior", "kind"),
+    [
+        ("bayes-ucb", mb.Bernoulli(2), np.float64),
+        ("gittins", mb.Bernoulli(2, alpha=1e9, beta=1e9), np.float64),
+        ("r + 5000/n", mb.Bernoulli(2), np.float64),
+        ("kg", mb.Bernoulli(2), np.float32),
+        ("bayes-ucb", mb.Gaussian(2), np.float32),
+        ("ucb1-tuned", mb.Bernoulli(2, alpha=1e9, beta=1e9), np.float32),
+    ],
+)
+def test_what_a_policy_computes_with_decides_too(text, prior, kind):
+    plan = mb.policy(text).plan(prior, 50)
+    assert Precision.of(prior, 50).kind(plan.counts, plan.decision) is kind

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 import pytest
 
 import metabandit as mb
-from metabandit.bayes.gittins import bonus_table, gittins_table, levels_of
-from metabandit.bayes.whittle import prices_of
-from metabandit.decisions import ByBelief, ByPosterior, ByTest
 from metabandit.engine.precision import Precision
 from metabandit.engine.simulated import Sampling, Simulation
 from metabandit.policies import CATALOGUE
@@ -39,52 +34,6 @@ def simulated_regret(policy, prior, horizon, episodes, seed):
     return regret[:-1], problems.parameters, gaps
 
 
-def naive_choice(policy, prior, horizon, *, fine=False):
-    """The twin's rule for a policy of the catalogue."""
-    if isinstance(policy, mb.IndexPolicy) and len(policy.trees) == 1:
-        tree = policy.plan(prior, horizon).decision.bound
-        return partial(naive.index_choice, tree=tree, tie=1e-11 if fine else naive.TIE)
-    if policy.name.partition(":")[0] == "gittins":
-        discount = policy.values["discount"]
-        levels = levels_of(horizon, discount)
-        if isinstance(prior, mb.Gaussian):
-            bonus = bonus_table(horizon, prior.spread, prior.noise, discount=discount)
-            return partial(naive.gaussian_gittins_choice, prior=prior, bonus=bonus, levels=levels)
-        means = list(zip(prior.alpha, prior.beta, strict=True))
-        tables = {mean: gittins_table(horizon, *mean, discount=discount) for mean in means}
-        return partial(naive.gittins_choice, tables=tables, means=means, levels=levels)
-    if policy.name == "optimal":
-        return partial(naive.optimal_choice, policy=mb.OptimalPolicy(prior, horizon))
-    plan = policy.plan(prior, horizon)
-    if policy.name == "whittle":
-        means = list(zip(prior.alpha, prior.beta, strict=True))
-        return partial(naive.whittle_choice, prices=prices_of(prior, horizon), means=means)
-    if isinstance(plan.decision, ByBelief):
-        known = {"belief": plan.decision.belief}
-        return {
-            "kg": partial(naive.knowledge_choice, star=False, **known),
-            "kg-star": partial(naive.knowledge_choice, star=True, **known),
-            "ids": partial(naive.shares_choice, keep=None, **known),
-            "ttts": partial(naive.shares_choice, keep=plan.decision.keep, **known),
-            "ada-ucb": partial(naive.ada_ucb_choice, noise=getattr(known["belief"], "noise", 0.0)),
-        }[plan.decision.rule]
-    if isinstance(plan.decision, ByTest):
-        return partial(naive.ab_test_choice, plays=plan.decision.plays, alpha=plan.decision.alpha)
-    if isinstance(plan.decision, ByPosterior):
-        known = plan.decision.belief
-        if prior.family.in_unit_interval:
-            return partial(naive.thompson_beta_choice, pairs=known.pairs)
-        return partial(naive.thompson_gaussian_choice, **vars(known))
-    return {
-        "uniform": naive.uniform_choice,
-        "eps_n-greedy": partial(naive.epsilon_greedy_choice, c=1.0, d=1.0),
-        "ucb1-normal": naive.ucb1_normal_choice,
-        "ucb2": partial(naive.ucb2_choice, alpha=0.001),
-        "ucb2:alpha=0.03": partial(naive.ucb2_choice, alpha=0.03),
-        "ucb2:alpha=0.3": partial(naive.ucb2_choice, alpha=0.3),
-    }[policy.name]
-
-
 # Their twins integrate at every play, or go through hundreds of empty epochs.
 LONG = {"ucb2", "ids", "whittle"}
 
@@ -94,8 +43,8 @@ def assert_same_play(text, prior, horizon=40, episodes=None, seed=3, start=None)
     episodes = episodes or (12 if policy.name.partition(":")[0] in LONG else 40)
     regret, parameters, gaps = simulated_regret(policy, prior, horizon, episodes, seed)
     plan = policy.plan(prior, horizon)
-    fine = Precision.of(prior, horizon).kind(plan.counts) is np.float64
-    choice = naive_choice(policy, prior, horizon, fine=fine)
+    fine = Precision.of(prior, horizon).kind(plan.counts, plan.decision) is np.float64
+    choice = naive.choice_of(policy, prior, horizon, fine=fine)
     same = 0
     for episode in range(episodes):
         moves = naive.play_episode(
@@ -261,7 +210,7 @@ PRECISE = {
 def test_lanes_of_float64_play_like_the_twin(text, name, start):
     prior = PRECISE[name]
     plan = mb.policy(text, start=start).plan(prior, 120)
-    assert Precision.of(prior, 120).kind(plan.counts) is np.float64
+    assert Precision.of(prior, 120).kind(plan.counts, plan.decision) is np.float64
     assert_same_play(text, prior, horizon=120, episodes=30, start=start)
 
 

@@ -6,6 +6,7 @@ move.
 """
 
 from tests.naive.bounds import best_share, charge_bound, lagrangian_bound
+from tests.naive.choices import choice_of
 from tests.naive.coarse import play_coarsely
 from tests.naive.episodes import play_episode, quantile
 from tests.naive.exact import (

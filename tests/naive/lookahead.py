@@ -43,7 +43,7 @@ def _normal_gains(mean: float, deviation: float, noise: float, c: float, most: i
     return (told * (z * special.ndtr(z) + np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi))).tolist()
 
 
-def knowledge_choice(play: Play, belief, star: bool) -> int:
+def knowledge_choice(play: Play, belief, star: bool, tie: float = 1e-9) -> int:
     known = posteriors(play, belief)
     beta = hasattr(belief, "pairs")
     means = [a / (a + b) if beta else a for a, b in known]
@@ -59,7 +59,7 @@ def knowledge_choice(play: Play, belief, star: bool) -> int:
         )
         best = max((gain / (m + 1) for m, gain in enumerate(gains)), default=0.0)
         values.append(means[arm] + (left - 1) * best)
-    return play.best(values, tie=1e-9)
+    return play.best(values, tie=tie)
 
 
 _ODDS = np.arange(-25, 25, 0.02)
@@ -73,8 +73,55 @@ def _on_grid(a: float, b: float):
     return density, special.betainc(a, b, _X), a / (a + b) * special.betainc(a + 1, b, _X)
 
 
+def _ladder(a: float, b: float) -> np.ndarray:
+    """Values of ln(x/(1 - x)) for Beta(a, b), dense where its distribution bends and out to its far ends."""
+    far = 60.0 * np.array([-1.0 - 1.0 / min(a, 1.0), 1.0 + 1.0 / min(b, 1.0)])
+    centres = [(math.log(a / b), math.sqrt(1 / a + 1 / b))]
+    centres += [(place, 1.0) for place in (0.0, math.log(max(a, 1.0)), -math.log(max(b, 1.0)))]
+    rungs = [c + w * np.sinh(np.linspace(*np.arcsinh((far - c) / w), 500)) for c, w in centres]
+    return np.concatenate(rungs)
+
+
+def _shares_below(y: np.ndarray, a: float, b: float) -> tuple[np.ndarray, np.ndarray]:
+    """The chances of a Beta(a, b) variate x to have ln(x/(1 - x)) below and above y, from -inf to inf."""
+    with np.errstate(all="ignore"):
+        left, right = (
+            special.betainc(a, b, special.expit(y)),
+            special.betainc(b, a, special.expit(-y)),
+        )
+        # What is too near to 0 or 1 for float64: powers of x, and of 1 - x.
+        constant = special.betaln(a, b)
+        left = np.where(y < -600, np.exp(np.minimum(a * y - math.log(a) - constant, 0)), left)
+        right = np.where(y > 600, np.exp(np.minimum(-b * y - math.log(b) - constant, 0)), right)
+    left, right = np.where(y > 0, 1 - right, left), np.where(y < 0, 1 - left, right)
+    return np.concatenate([[0], left, [1]]), np.concatenate([[1], right, [0]])
+
+
+def _best_of_extreme(known):
+    """`best_arms` for any Beta distributions: sums over the intervals between many points."""
+    y = np.unique(np.concatenate([_ladder(a, b) for a, b in known]))
+    chances, parts, below, partial = [], [], [], []
+    for a, b in known:
+        left, right = _shares_below(y, a, b)
+        first, last = _shares_below(y, a + 1, b)
+        chances.append(np.where(left[1:] < 0.5, np.diff(left), -np.diff(right)))
+        parts.append(a / (a + b) * np.where(first[1:] < 0.5, np.diff(first), -np.diff(last)))
+        below.append((left[1:] + left[:-1]) / 2)
+        partial.append(a / (a + b) * (first[1:] + first[:-1]) / 2)
+    arms = range(len(known))
+    chance, means = np.empty(len(known)), np.empty((len(known), len(known)))
+    for j in arms:
+        chance[j] = math.prod([chances[j], *(below[i] for i in arms if i != j)]).sum()
+        for k in arms:
+            first = parts[j] if k == j else chances[j] * partial[k]
+            means[j, k] = math.prod([first, *(below[i] for i in arms if i not in (j, k))]).sum()
+    return chance / chance.sum(), means / np.maximum(chance, 1e-300)[:, None]
+
+
 def best_arms(known, beta: bool):
     """The chances of arms to be best, and the mean of each arm k if arm j is best, [j, k]."""
+    if beta and not all(0.2 <= x <= 1e4 for pair in known for x in pair):
+        return _best_of_extreme(known)
     if beta:
         x, step = _X, 0.02
         rows = [_on_grid(*posterior) for posterior in known]
@@ -100,6 +147,8 @@ def ids_shares(known, beta: bool):
     means = np.array([a / (a + b) if beta else a for a, b in known])
     lost = np.maximum(chance @ np.diag(given) - means, 0)
     told = chance @ (given - means) ** 2
+    if lost.min() == 0.0:
+        return np.eye(len(means))[lost.argmin()]
     i, j = np.triu_indices(len(means))
 
     def ratio(q):
@@ -130,6 +179,7 @@ _known_ids_shares = cache(ids_shares)
 
 def ttts_shares(known, beta: bool, keep: float):
     chance, _ = best_arms(known, beta)
+    chance = np.maximum(chance, math.exp(-50.0))
     shares = keep * chance
     for leader in range(len(chance)):
         rest = np.delete(chance, leader).sum()
@@ -147,17 +197,17 @@ def shares_choice(play: Play, belief, keep: float | None) -> int:
     return min(int(np.searchsorted(np.cumsum(shares), u, side="right")), len(shares) - 1)
 
 
-def ada_ucb_choice(play: Play, noise: float) -> int:
+def ada_ucb_choice(play: Play, noise: float, tie: float = 1e-9) -> int:
     plays = [play.statistics(arm)[0] for arm in range(play.arms)]
     values = []
     for arm, n in enumerate(plays):
         others = sum(min(n, math.sqrt(n * other)) for other in plays)
         bonus = math.sqrt(2 / n * max(math.log(play.horizon / others), 0.0))
         values.append(play.statistics(arm)[1] + noise * bonus)
-    return play.best(values, tie=1e-9)
+    return play.best(values, tie=tie)
 
 
-def whittle_choice(play: Play, prices, means) -> int:
+def whittle_choice(play: Play, prices, means, tie: float = 1e-9) -> int:
     """The advantage of playing an arm now, by recursion over what may happen to it."""
 
     @cache
@@ -177,4 +227,4 @@ def whittle_choice(play: Play, prices, means) -> int:
         known(means[arm], play.step, len(rewards), round(sum(rewards)))
         for arm, rewards in enumerate(play.rewards)
     ]
-    return play.best(values, tie=1e-9)
+    return play.best(values, tie=tie)

@@ -193,7 +193,9 @@ def ab_test_choice(play: Play, plays: int, alpha: float | None = None) -> int:
     return play.best([-play.statistics(arm)[0] for arm in range(play.arms)], tie=1e-9)
 
 
-def gittins_choice(play: Play, tables: dict, means: list, levels: tuple[int, ...]) -> int:
+def gittins_choice(
+    play: Play, tables: dict, means: list, levels: tuple[int, ...], tie: float = 1e-9
+) -> int:
     """The index of each arm from the table of its mean's distribution.
 
     Plays that wait count as if they had paid the posterior mean; the table is interpolated then.
@@ -208,10 +210,12 @@ def gittins_choice(play: Play, tables: dict, means: list, levels: tuple[int, ...
         )
         row = tables[means[arm]][before + math.comb(plays + 1, 2) :][: plays + 1]
         values.append(float(np.interp(total, range(plays + 1), row)))
-    return play.best(values, tie=1e-9)
+    return play.best(values, tie=tie)
 
 
-def gaussian_gittins_choice(play: Play, prior, bonus, levels: tuple[int, ...]) -> int:
+def gaussian_gittins_choice(
+    play: Play, prior, bonus, levels: tuple[int, ...], tie: float = 1e-9
+) -> int:
     """The posterior mean of the rewards that have come, and the bonus of all plays, of each arm."""
     values = []
     for arm, rewards in enumerate(play.rewards):
@@ -221,7 +225,7 @@ def gaussian_gittins_choice(play: Play, prior, bonus, levels: tuple[int, ...]) -
         weight = 1.0 / prior.spread**2
         total = prior.mean * weight + play.totals[arm] / prior.noise**2
         values.append(total / (weight + len(rewards) / prior.noise**2) + bonus[entry])
-    return play.best(values, tie=1e-9)
+    return play.best(values, tie=tie)
 
 
 def optimal_choice(play: Play, policy) -> int:

@@ -21,12 +21,12 @@ PAIRS = [
 
 def shares(known, keep, *, beta):
     arms = len(known)
-    rows, lines = np.empty((3, arms, lookahead.MOST_POINTS)), np.empty((2, lookahead.MOST_POINTS))
+    rows, lines = np.empty((3, arms, lookahead.MOST_POINTS)), np.empty((3, lookahead.MOST_POINTS))
     room = np.empty((4, arms))
     first, second = np.array(known).T
     room[0] = first / (first + second) if beta else first
     fill = lookahead.fill_beta if beta else lookahead.fill_normal
-    lists = (*rows, *lines) if beta else (*rows, lines[0])
+    lists = (*rows, lines if beta else lines[0])
     points, step = fill(first, second, keep >= 0.0, *lists)
     lookahead.shares(keep, points, step, rows, lines, room)
     return room[3]
@@ -38,6 +38,23 @@ def test_shares_are_those_of_fine_grids(known):
     found = shares(known, 0.6, beta=True)
     assert found == pytest.approx(naive.ttts_shares(known, True, 0.6), abs=1e-4)
     assert found.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        [(1e9, 1e9), (1.0, 1.0)],
+        [(1e-6, 2104.0), (1e-6, 2107.0)],
+        [(1e9 + 1, 1e-5), (1e9, 16.0)],
+        [(1e-6, 1.0), (1e-6, 1e6), (3.0, 5e5)],
+        [(44e6, 22.0), (1e7, 1.1e7)],
+    ],
+    ids=str,
+)
+def test_shares_of_arms_that_are_known_very_differently(known):
+    found = shares(known, 0.5, beta=True)
+    assert found == pytest.approx(naive.ttts_shares(known, True, 0.5), abs=1e-4)
+    assert shares(known, -1.0, beta=True) == pytest.approx(naive.ids_shares(known, True), abs=1e-3)
 
 
 def test_shares_of_normal_posteriors_are_those_of_fine_grids():

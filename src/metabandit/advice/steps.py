@@ -156,7 +156,7 @@ class Steps:
         if self.measured.exact:
             exact.announce_compilation(task.prior.arms, self.announce, task.feedback)
         simulated.announce_compilation(
-            self.announce, task.prior, task.horizon, [task.prior.counts()]
+            self.announce, task.prior, task.horizon, [(task.prior.counts(), None)]
         )
         judge = Judge(
             replace(task, horizon=task.prior.arms, feedback=Feedback()), SIMULATED, seed=0

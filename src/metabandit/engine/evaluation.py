@@ -169,7 +169,7 @@ def evaluate(
     else:
         if announce is not None:
             simulated.announce_compilation(
-                announce, prior, task.horizon, [plan.counts for plan in plans]
+                announce, prior, task.horizon, [(plan.counts, plan.decision) for plan in plans]
             )
         evaluations, covariance, problems = engine.evaluate_by_simulation(
             plans, task.sampling, task.problems, limit=task.time_limit, announce=announce, **how

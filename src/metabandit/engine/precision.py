@@ -7,12 +7,15 @@ and tell indices apart that differ by 2e-6 of their size. That is enough unless
 - pseudo-plays outweigh a reward, which moves the mean r of n plays by r/n or (1 - r)/n, so that indices
   before and after it are ties; or there are so few pseudo-failures b (or successes) that r is
   almost 1 (or 0) after some plays: an upper bound q by KL divergence has 1 - q of about (n/t)^(1/b) b/n;
+  the same holds for what a policy believes of the arms without pseudo-plays;
+- the index has a constant beside which n and r are small, or a quantile of an arm's posterior, whose level is
+  near 1: with 1 - 1/(t ln(T)^5), the quantiles of all arms would be 1;
 - rewards of 0 and 1 are so rare, or so common, that 23 bits do not resolve their probability;
 - the means of other rewards are large beside their differences: with sums of size T |mean|, what is lost
   in T plays is 2e-6 T |mean|, to be compared with the differences, of which regret is made.
 
-The choice depends on the prior, the horizon and the policy's start only, so that neither threads nor
-other policies of a comparison change a result.
+The choice depends on the prior, the horizon and the policy only, so that neither threads nor other policies of
+a comparison change a result.
 """
 
 from __future__ import annotations
@@ -22,7 +25,10 @@ from typing import Any
 
 import numpy as np
 
+from ..decisions import BetaBelief, ByBelief, ByPosterior, ByTable, Decision, Index
 from ..errors import InputError
+from ..language import ARM_VARIABLES, Apply, Constant, Tree, variables
+from ..language.tree import walk
 from ..priors import Prior
 from ..priors.families import Array
 from .problems import check_problems, regret_means
@@ -39,6 +45,10 @@ _RAREST = 1e-4
 # Size of the means times plays, over the differences of means, that float32 and float64 do with.
 _MOST_OFFSET = 5e4
 _MOST_OFFSET_64 = 1e10
+# The largest constant of an index beside which float32 resolves its other terms.
+_MOST_CONSTANT = 1000.0
+# Operators that the machine computes in float64, whatever the lanes are.
+_FINE_OPERATORS = {"beta_quantile", "beta_optimist", "normal_quantile", "normal_optimist"}
 # Problems that are looked at.
 _SAMPLE = 64
 
@@ -70,7 +80,7 @@ class Precision:
         # Without any difference there is no regret to be wrong about.
         return cls(prior, horizon, offset=size / gap if gap > 0.0 else 0.0)
 
-    def kind(self, counts: Array | None = None) -> Any:
+    def kind(self, counts: Array | None = None, decision: Decision | None = None) -> Any:
         """The type of lanes for a start with these pseudo-observations, or an error if none does."""
         if self.offset * self.horizon > _MOST_OFFSET_64:
             raise InputError(
@@ -84,8 +94,32 @@ class Precision:
             or self.rare < _RAREST
             or self.offset * self.horizon > _MOST_OFFSET
             or (counts is not None and _is_extreme(counts, binary=self.prior.family.binary))
+            or (decision is not None and self._asks_for_more(decision))
         )
         return np.float64 if wide else np.float32
+
+    def _asks_for_more(self, decision: Decision) -> bool:
+        """Whether a decision computes with what float32 would lose."""
+        if isinstance(decision, Index):
+            return any(_is_fine(node) for node in walk(decision.bound))
+        pairs: tuple[tuple[float, float], ...] = ()
+        if isinstance(decision, ByTable):
+            pairs = decision.means
+        elif isinstance(decision, (ByBelief, ByPosterior)):
+            pairs = decision.belief.pairs if isinstance(decision.belief, BetaBelief) else ()
+        believed = np.array([(a + b, a) for a, b in pairs]).T
+        return bool(pairs) and _is_extreme(believed, binary=self.prior.family.binary)
+
+
+def _is_fine(node: Tree) -> bool:
+    """Whether a part of an index is too large for float32 to have the rest, or is computed in float64."""
+    if isinstance(node, Constant):
+        return node.value > _MOST_CONSTANT
+    return (
+        isinstance(node, Apply)
+        and node.operator in _FINE_OPERATORS
+        and not variables(node).isdisjoint(ARM_VARIABLES)
+    )
 
 
 def _is_extreme(counts: Array, *, binary: bool) -> bool:

@@ -31,6 +31,7 @@ from ..decisions import (
     ByStates,
     ByTable,
     ByTest,
+    Decision,
     Index,
     Own,
 )
@@ -113,11 +114,14 @@ def _simulator(kernel: Any, kind: Any) -> Any:
 
 
 def announce_compilation(
-    announce: Callable[[str], None], prior: Prior, horizon: int, starts: Sequence[Array | None]
+    announce: Callable[[str], None],
+    prior: Prior,
+    horizon: int,
+    played: Sequence[tuple[Array | None, Decision | None]],
 ) -> None:
-    """Say so if the simulator must be compiled first for policies with these pseudo-observations."""
+    """Say so if the simulator must be compiled first for these pseudo-observations and decisions."""
     precision = Precision.of(prior, horizon)
-    if not all(is_compiled(precision.kind(counts)) for counts in starts):
+    if not all(is_compiled(precision.kind(*item)) for item in played):
         announce("compiling the simulator for this machine, once (about half a minute) ...")
 
 
@@ -214,7 +218,8 @@ def _interpret(plan: Plan, precision: Precision, feedback: Feedback, waiting: An
 
     if (why := feedback_obstacle(plan, feedback)) is not None:
         raise InputError(f"{plan.name} cannot be played with {feedback}: {why}")
-    waits, horizon, kind = feedback.waits, precision.horizon, precision.kind(plan.counts)
+    waits, horizon = feedback.waits, precision.horizon
+    kind = precision.kind(plan.counts, plan.decision)
     decision, arms = plan.decision, plan.counts.shape[1]
     program = machine.load(None, isinstance(decision, Own))
     function, memory = simulator.idle, 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -31,16 +31,28 @@ _PATIENCE = 2.0
 # Of what is left of a time limit; and the episodes on which speed is measured.
 _SHARE = 0.4
 _FEW = 64
+# Parts in which it is done, so that progress can be told.
+_PARTS = 20
 
 
 def measure_classes(
-    task: Task, programs: ManyPrograms, which: Ints, announce: Callable[[str], None]
+    task: Task,
+    programs: ManyPrograms,
+    which: Ints,
+    announce: Callable[[str], None],
+    progress: Callable[[int, int], None],
 ) -> Ranking:
     """Classes by their value of the objective.
 
     Of classes that play alike, the first stays; those that cannot be played go.
     """
     prior, horizon, objective = task.prior, task.horizon, task.objective
+
+    def parts(count: int) -> Iterator[tuple[int, int]]:
+        size = -(-count // _PARTS)
+        for begin in range(0, count, size):
+            progress(begin, count)
+            yield begin, min(begin + size, count)
 
     def tell(seconds: float, how: str) -> None:
         if seconds > _PATIENCE:
@@ -51,7 +63,11 @@ def measure_classes(
     within = min(_EXACT_SECONDS * task.effort, _SHARE * limit.left)
     if ExactSearch.obstacle(task) is None and seconds <= within:
         tell(seconds, "exactly")
-        regret, _, choices = programs.exact_regret(which, points=[horizon], with_choices=True)
+        found = [
+            programs.exact_regret(which[begin:end], points=[horizon], with_choices=True)
+            for begin, end in parts(len(which))
+        ]
+        regret, _, choices = map(np.concatenate, zip(*found, strict=True))
         return _ranked(which, regret, regret, np.zeros(len(which)), choices)
     runs = 1 if objective.mean else _RUNS
     problems = _problems(task, len(which), runs)
@@ -65,13 +81,22 @@ def measure_classes(
     tell(seconds / task.workers.slots, f"on {problems:,} fresh problems")
     fresh: dict[str, Any] = {"runs": runs, "seed": stream(task.seed, 2)}
     if objective.mean:
-        sums, errors = programs.moments(which, 0, problems, **fresh)
-        values = means = sums / problems
+        means, errors = _together(
+            [
+                (end - begin, *programs.moments(which, begin, end, **fresh))
+                for begin, end in parts(problems)
+            ]
+        )
+        values = means
         if objective.simple:
-            simple = programs.moments(which, 0, problems, simple=True, **fresh)
-            values = simple[0] / problems
+            simple = [
+                programs.moments(which, *part, simple=True, **fresh) for part in parts(problems)
+            ]
+            values = sum((sums for sums, _ in simple), np.zeros(1)) / problems
     else:
-        regret = programs.regret(which, 0, problems, **fresh)
+        regret = np.concatenate(
+            [programs.regret(which, *part, **fresh) for part in parts(problems)], axis=1
+        )
         with np.errstate(invalid="ignore"):
             means, errors = regret.mean(axis=1), regret.std(axis=1, ddof=1) / np.sqrt(problems)
         reference = None
@@ -81,6 +106,16 @@ def measure_classes(
     # With the same rewards, policies that play alike have the same sums to the last bit.
     alike = np.array([hash(item) for item in zip(values, means, errors, strict=True)])
     return _ranked(which, values, means, errors, alike)
+
+
+def _together(parts: list[tuple[int, Array, Array]]) -> tuple[Array, Array]:
+    """Mean and standard error over all problems, from the problems, sums and standard errors of parts."""
+    count = sum(size for size, _, _ in parts)
+    mean = sum((sums for _, sums, _ in parts), np.zeros(1)) / count
+    squares = np.zeros(len(mean))
+    for size, sums, error in parts:
+        squares += size * (size - 1) * error**2 + size * (sums / size - mean) ** 2
+    return mean, np.sqrt(squares / max(count - 1, 1) / count)
 
 
 def _problems(task: Task, classes: int, runs: int) -> int:

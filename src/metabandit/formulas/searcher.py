@@ -207,7 +207,7 @@ def search(
             problems=options.get("episodes", pulls), threads=task.workers.threads, announce=announce,
         )  # fmt: skip
         counts = task.start.counts(prior)
-        simulated.announce_compilation(announce, prior, task.horizon, [counts])
+        simulated.announce_compilation(announce, prior, task.horizon, [(counts, None)])
     if measured:
         # Nothing is refused any more; a worker can begin with it at once.
         floor = floor_of_search(
@@ -238,7 +238,9 @@ def search(
             raise
         announce("stopped: measuring the best so far")
         stopped = "interrupted"
-    ranking = measure_classes(task, programs, way.found(), announce)
+    ranking = measure_classes(
+        task, programs, way.found(), announce, _reporter(progress, "measuring the best again")
+    )
     if not len(ranking[0]):
         raise InputError(
             f"no formula of the classes can be played: the index of each is not finite somewhere on "

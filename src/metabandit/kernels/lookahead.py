@@ -91,13 +91,11 @@ def shared_beta(step, t, horizon, stats, sums, memory, parameters, keys, chosen)
     """
     arms = sums.shape[0]
     a, b, room = np.empty(arms), np.empty(arms), np.empty((4, arms))
-    rows, lines = np.empty((3, arms, _POINTS + 8)), np.empty((2, _POINTS))
+    rows, lines = np.empty((3, arms, _POINTS + 8)), np.empty((3, _POINTS))
     fine = parameters[0] >= 0.0
     for i in range(chosen.shape[0]):
         _beta_posteriors(parameters[1:], stats, sums, i, a, b)
-        points, distance = lookahead.fill_beta(
-            a, b, fine, rows[0], rows[1], rows[2], lines[0], lines[1]
-        )
+        points, distance = lookahead.fill_beta(a, b, fine, rows[0], rows[1], rows[2], lines)
         for k in range(arms):
             room[0, k] = a[k] / (a[k] + b[k])
         lookahead.shares(parameters[0], points, distance, rows, lines, room)
@@ -109,7 +107,7 @@ def shared_normal(step, t, horizon, stats, sums, memory, parameters, keys, chose
     """The same of arms with normal means: parameters[1:] are mean, plays and noise."""
     arms = sums.shape[0]
     deviations, room = np.empty(arms), np.empty((4, arms))
-    rows, lines = np.empty((3, arms, _POINTS + 8)), np.empty((2, _POINTS))
+    rows, lines = np.empty((3, arms, _POINTS + 8)), np.empty((3, _POINTS))
     fine = parameters[0] >= 0.0
     for i in range(chosen.shape[0]):
         _normal_posteriors(parameters[1:], stats, sums, i, room[0], deviations)

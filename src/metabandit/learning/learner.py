@@ -384,7 +384,7 @@ def _run(
     for method in sorted({stage.judge.method for stage in search.stages}):
         if method == SIMULATED:
             prior, horizon = search.task.prior, search.task.horizon
-            simulated.announce_compilation(announce, prior, horizon, [prior.counts()])
+            simulated.announce_compilation(announce, prior, horizon, [(prior.counts(), None)])
         else:
             exact.announce_compilation(search.task.prior.arms, announce, search.task.feedback)
     try:

@@ -474,7 +474,7 @@ class BeliefRule(Rule):
         count = len(moment.arms)
         if not self._room or len(self._room[0]) != count:
             self._room = [[[0.0] * lookahead.MOST_POINTS for _ in range(count)] for _ in range(3)]
-            self._room.append([[0.0] * lookahead.MOST_POINTS for _ in range(2)])
+            self._room.append([[0.0] * lookahead.MOST_POINTS for _ in range(3)])
         *rows, lines = self._room
         by_arm = [[0.0] * count for _ in range(4)]
         fine = self.decision.number >= 0.0
@@ -482,9 +482,7 @@ class BeliefRule(Rule):
         if betas is not None:
             a, b = zip(*betas, strict=True)
             by_arm[0] = [one / (one + two) for one, two in betas]
-            points, step = lookahead.fill_beta(
-                a, b, fine, rows[0], rows[1], rows[2], lines[0], lines[1]
-            )
+            points, step = lookahead.fill_beta(a, b, fine, rows[0], rows[1], rows[2], lines)
         else:
             by_arm[0], deviations = self._normals(moment.arms)
             points, step = lookahead.fill_normal(
