@@ -16,7 +16,6 @@ from metabandit.engine.exact import Exact
 from metabandit.engine.simulated import Sampling, Simulation
 from metabandit.feedback import IMMEDIATE, Feedback
 from tests import naive
-from tests.kernels.test_simulator import naive_choice
 from tests.naive import feedback as twin
 
 TWO = mb.Bernoulli(arms=2)
@@ -207,7 +206,7 @@ DELAYED = [
 def choice_with_w(policy, prior, horizon):
     """The twin's rule, which may read w."""
     if not isinstance(policy, mb.IndexPolicy):
-        return naive_choice(policy, prior, horizon)
+        return naive.choice_of(policy, prior, horizon)
 
     def choose(play):
         moment = {"t": play.t, "h": play.horizon - play.step, "K": play.arms}
@@ -256,7 +255,7 @@ def test_plays_are_those_of_the_twin(name, feedback, prior):
             moves_of_the_simulator(policy, prior, 40, feedback, 1, 0)
         return
     if name in ("thompson", "gittins"):
-        choose = naive_choice(policy, prior, 40)
+        choose = naive.choice_of(policy, prior, 40)
     else:
         choose = choice_with_w(policy, prior, 40)
     horizon, episodes, seed = 40, 12, 5

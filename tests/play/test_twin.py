@@ -12,7 +12,6 @@ import metabandit as mb
 from metabandit.policies import CATALOGUE
 from metabandit.policies.power import power_tree, weight_names
 from tests import naive
-from tests.kernels.test_simulator import naive_choice
 
 TWO = mb.Bernoulli(arms=2)
 
@@ -51,7 +50,7 @@ def twin_choice(policy, prior, horizon):
     if isinstance(policy, mb.IndexPolicy) and len(policy.trees) == 1:
         tree = policy.plan(prior, horizon).decision.bound
         return partial(naive.index_choice, tree=tree, tie=1e-9)
-    return naive_choice(policy, prior, horizon)
+    return naive.choice_of(policy, prior, horizon)
 
 
 def play_both(policy, choose, prior, horizon, seed):
