@@ -51,6 +51,10 @@ SAME = {
     "a comment above": "# exported on Monday, by hand\n" + LONG,
     "a row of totals": LONG + "Total,all,4000,141\n",
     "totals of each test": LONG.replace("2,A", "1,Total,2000,83\n2,A") + "2,Total,2000,58\n",
+    "a total without a test": LONG + ",Total:,4000,141\n",
+    "a total without an arm": LONG + 'Grand total,,"4,000",141\n',
+    "totals in other words": LONG.replace("2,A", "1,Subtotal,2000,83\n2,A")
+    + "2,Subtotal,2000,58\nSumme,,4000,141\n",
     "carriage returns only": LONG.replace("\n", "\r"),
     "one arm called Variant": "week,A Visitors,A Orders,B Variant Visitors,B Variant Orders\n"
     "1,1000,31,1000,52\n2,900,18,1100,40\n",
@@ -74,6 +78,19 @@ def test_files_that_say_the_same_are_read_the_same(content, tmp_path):
     }
     assert found == EXPECTED
     assert history.kind == "counts"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (LONG + "Total,all,4000,140\n", "not the sum of the rows above"),
+        (LONG.replace("2,A", "1,Both,2000,83\n2,A") + "2,Both,2000,58\n", "'Both' is the sum of the other rows"),
+        ("test,arm,n,mean,sd\n1,A,9,2,1\n1,B,9,3,1\n1,Total,18,2.5,1\n", "means cannot be added"),
+    ],
+)  # fmt: skip
+def test_totals_are_never_counted_as_arms(content, message, tmp_path):
+    with pytest.raises(mb.InputError, match=message):
+        read_history(write(tmp_path, content))
 
 
 def test_columns_by_name_are_read_like_a_file(tmp_path):

@@ -12,6 +12,9 @@ from ..policies import CATALOGUE, IndexPolicy
 from .measuring import Gain
 from .result import BASELINE, CLASSIC, LEARNED, Advice, Advised
 
+# Fewer resampled histories say nothing about how far the gain may be off.
+_FEWEST_HISTORIES = 10
+
 
 def amount(value: float, half: float = 0.0) -> str:
     """A number with the digits that its noise leaves: one of the noise, else four of the number."""
@@ -102,9 +105,20 @@ def explanation(advice: Advice) -> str:
     if isinstance(item.policy, IndexPolicy) and len(item.policy.trees) == 1:
         read = variables(item.policy.tree)
         meaning = "; ".join(f"{name}: {VARIABLES[name]}" for name in VARIABLES if name in read)
-        return f"It always plays the arm with the largest {item.text} ({meaning})."
+        return f"It always plays the arm with the largest {item.text} ({meaning}).{_beginning(item.policy)}"
     known = CATALOGUE.get(item.name.partition(":")[0])
     return "" if known is None else f"It plays {known.description}."
+
+
+def _beginning(policy: IndexPolicy) -> str:
+    """What an arm counts before its first play."""
+    start = policy.start
+    if not isinstance(start.plays, float) or not isinstance(start.reward_sum, float):
+        return "" if start.each_once else f" It begins with {start}."
+    return (
+        f" Before the first play, n and r of every arm are those of {start.plays:g} plays with rewards of "
+        f"{start.reward_sum:g} in all."
+    )
 
 
 def _cautions(advice: Advice) -> list[str]:
@@ -126,7 +140,7 @@ def _cautions(advice: Advice) -> list[str]:
                 f"If the prior is wrong it still brings {signed(worst)} or more against {rival(advice, again=True)} in "
                 f"the {len(gains)} cases that were tried."
             )
-    if advice.histories:
+    if len(advice.histories) >= _FEWEST_HISTORIES:
         values = sorted(item.gains[best.name].mean for item in advice.histories)
         low, high = np.quantile(values, [0.05, 0.95])
         half = (high - low) / 2.0

@@ -110,6 +110,8 @@ class Steps:
         self.files: dict[int, PolicyFile] = {}
         self.skipped: list[tuple[str, str]] = []
         self.notes: list[str] = []
+        if history is not None:
+            self.notes += (f"History: {note}." for note in history.history.notes)
         self.scenarios: list[Scenario] = []
         self.histories: list[Scenario] = []
         self.floor: tuple[float, str] | None = None

@@ -535,7 +535,8 @@ class Player(Shown):
         return [asdict(view) for view in self.indices()]
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.plays} rewards, {self.selections} selections\n{self.table()}"
+        waiting = sum(arm.open for arm in self._by_name.values())
+        return f"{self.name}: {self.plays} rewards, {waiting} selections open\n{self.table()}"
 
     # Keeping it ------------------------------------------------------------------------------
 

@@ -40,7 +40,20 @@ _UNNAMED = re.compile(r"unnamed: \d+|#|", re.I)
 COUNTS, MEANS = "counts", "means"
 # Rewards in words.
 _SAID = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
-_TOTALS = {"total", "totals", "grand total", "sum", "overall"}
+# Rows that people call one of these, or that have one of these words in their names.
+_TOTALS = {"sum", "all variants", "all arms"}
+_TOTAL_WORDS = {
+    "total",
+    "totals",
+    "subtotal",
+    "subtotals",
+    "sub-total",
+    "overall",
+    "summe",
+    "gesamt",
+    "insgesamt",
+    "σ",
+}
 
 
 @dataclass(frozen=True)
@@ -232,11 +245,14 @@ class _Entries:
             self.repeated += 1
             self.rows[problem, arm] = [a + b for a, b in zip(known, numbers, strict=True)]
 
-    def sums_to(self, plays: float) -> bool:
-        """Whether all plays so far, or those of the last problem, are as many."""
+    def sums_to(self, *numbers: float) -> bool:
+        """Whether the rows so far, or those of the last problem, which are several, add up to these numbers."""
         last = next(reversed(self.rows), ("", ""))[0]
-        own = sum(numbers[0] for (problem, _), numbers in self.rows.items() if problem == last)
-        return plays in (own, sum(numbers[0] for numbers in self.rows.values()))
+        own = [known for (problem, _), known in self.rows.items() if problem == last]
+        return any(
+            len(rows) > 1 and list(numbers) == [sum(column) for column in zip(*rows, strict=True)]
+            for rows in (own, list(self.rows.values()))
+        )
 
     def history(self, kind: str, notes: list[str]) -> History:
         if not self.rows:
@@ -335,10 +351,13 @@ def _labels(
     seen: dict[str, int] = {}
     for row in range(len(sheet.rows)):
         problem = "all"
+        named = [sheet.rows[row][columns[role]] for role in (PROBLEM, ARM) if role in columns]
+        # A total may have a name in one of the columns only.
+        total = next(filter(_says_total, named), None)
         if PROBLEM in columns:
-            problem = sheet.text(row, columns[PROBLEM], "every row needs its test")
+            problem = total or sheet.text(row, columns[PROBLEM], "every row needs its test")
         if ARM in columns:
-            arm = sheet.text(row, columns[ARM], "every row needs its arm")
+            arm = total or sheet.text(row, columns[ARM], "every row needs its arm")
         elif single:
             raise InputError(
                 f"{sheet.name} has no column that says which arm a reward is of; name it, as in "
@@ -356,8 +375,15 @@ def _labels(
     return labels
 
 
+def _says_total(name: str) -> bool:
+    """Whether a row of this name must be a sum of others."""
+    plain = name.strip().strip(":").lower()
+    return plain in _TOTALS or not _TOTAL_WORDS.isdisjoint(plain.split())
+
+
 def _read_counts(sheet: Sheet, columns: Mapping[str, int]) -> History:
     entries, unplayed, rounded, totals = _Entries(sheet), 0, 0, 0
+    sums: dict[str, list[tuple[str, str]]] = {}
     for row, label in enumerate(_labels(sheet, columns)):
         plays = _count(sheet, row, columns[PLAYS], "plays")
         if SUCCESSES in columns:
@@ -374,13 +400,31 @@ def _read_counts(sheet: Sheet, columns: Mapping[str, int]) -> History:
             successes = round(rate * plays)
             rounded += 1
         _check_pair(sheet, row, column, plays, successes)
-        if any(name.strip().lower() in _TOTALS for name in label) and entries.sums_to(plays):
+        is_sum = plays > 0.0 and entries.sums_to(plays, successes)
+        if any(map(_says_total, label)):
+            if not is_sum:
+                raise InputError(
+                    f"{sheet.where(row, columns[PLAYS])}: the row is called a total, and is not the sum of "
+                    f"the rows above; remove it, or give the arm another name"
+                )
             totals += 1
         elif plays:
+            if is_sum:
+                sums.setdefault(label[1], []).append(label)
             entries.add(*label, plays, successes)
         else:
             unplayed += 1
     notes = [f"{unplayed} arms without plays were left out"] if unplayed else []
+    for arm, found in sums.items():
+        rows = sum(name == arm for _, name in entries.rows)
+        if len(found) == rows > 1:
+            raise InputError(
+                f"{sheet.name}: {arm!r} is the sum of the other rows in each of {rows} tests; remove these "
+                f"totals, or call them 'total'"
+            )
+        notes.append(
+            f"{' '.join(found[0])} is the sum of the rows above it: if it is a total, remove it"
+        )
     if totals:
         notes.append(f"left out: {totals} row{'s' if totals > 1 else ''} with totals")
     if rounded:
@@ -392,6 +436,11 @@ def _read_means(sheet: Sheet, columns: Mapping[str, int]) -> History:
     entries = _Entries(sheet)
     for row, label in enumerate(_labels(sheet, columns)):
         plays = _count(sheet, row, columns[PLAYS], "plays")
+        if any(map(_says_total, label)):
+            raise InputError(
+                f"{sheet.where(row, columns[PLAYS])}: the row is called a total, and means cannot be added; "
+                f"remove it, or give the arm another name"
+            )
         if not plays:
             continue
         mean = sheet.number(row, columns[MEAN], "a mean is needed")

@@ -84,6 +84,7 @@ class Served:
         rows = [
             {
                 "arm": view.arm,
+                "chosen": view.rewarded + view.open,
                 "plays": view.plays,
                 "rewarded": view.rewarded,
                 "open": view.open,
