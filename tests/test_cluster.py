@@ -28,7 +28,7 @@ EVALUATE = (
     "--no-floor", "--json",
 )  # fmt: skip
 # Exactly, which leaves little to measure in the end.
-LEARN = ("learn", "--horizon", "150", "--generations", "15", "--json")
+LEARN = ("learn", "--horizon", "120", "--generations", "12", "--json")
 SEARCH = ("search", "--horizon", "110", "--length", "4", "--json")
 REPRODUCE = ("reproduce", "curves", "--json", "--out", "records")
 KINDS = {"evaluate": EVALUATE, "learn": LEARN, "search": SEARCH, "reproduce": REPRODUCE}

@@ -34,9 +34,10 @@ def test_the_wheel_works_in_a_clean_environment(tmp_path):
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert names == kept
-    venv.create(tmp_path / "clean", with_pip=True)
+    venv.create(tmp_path / "clean")
     programs = tmp_path / "clean" / "bin"
-    run(programs / "pip", "install", "--quiet", "--no-compile", wheel, folder=tmp_path)
+    pip = (sys.executable, "-m", "pip", "--python", programs / "python")
+    run(*pip, "install", "--quiet", "--no-compile", wheel, folder=tmp_path)
     assert "ucb1-tuned" in run(programs / "metabandit", "policies", folder=tmp_path)
     code = "import metabandit as mb; print(mb.policy('ucb1').player(arms=['a', 'b']).select())"
     assert run(programs / "python", "-c", code, folder=tmp_path).strip() in ("a", "b")

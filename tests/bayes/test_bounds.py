@@ -55,15 +55,19 @@ def all_sequences(given, horizon, theta):
     """The kernel on every sequence: expected reward of the index policy, and best in hindsight."""
     arms, room = given.arms, given.room()
     policy = hindsight = 0.0
-    for rewards in product((0, 1), repeat=len(arms.kind) * horizon):
+    rows = list(product((0, 1), repeat=horizon))
+
+    def row_chance(k, row):
+        a, b = arms.first[arms.kind[k]], arms.second[arms.kind[k]]
+        means = [(a + sum(row[:n])) / (a + b + n) for n in range(horizon)]
+        return math.prod(m if reward else 1.0 - m for m, reward in zip(means, row, strict=True))
+
+    chances = [{row: row_chance(k, row) for row in rows} for k in range(len(arms.kind))]
+    for rewards in product(rows, repeat=len(arms.kind)):
         # A uniform number below the mean is a success.
-        room.draw[:] = 1.0 - np.reshape(rewards, room.draw.shape)
-        chance = 1.0
-        for k, row in enumerate(np.reshape(rewards, room.draw.shape)):
-            a, b = arms.first[arms.kind[k]], arms.second[arms.kind[k]]
-            for n, reward in enumerate(row):
-                mean = (a + sum(row[:n])) / (a + b + n)
-                chance *= mean if reward else 1.0 - mean
+        room.draw[:] = rewards
+        np.subtract(1.0, room.draw, out=room.draw)
+        chance = math.prod(chances[k][row] for k, row in enumerate(rewards))
         values = given.kernel.value_scenario(arms, theta, given.width, room)
         policy += chance * values[0]
         hindsight += chance * values[1]

@@ -72,7 +72,7 @@ def test_odd_command_lines(random, folder):
 
 @pytest.mark.slow
 def test_many_odd_command_lines(folder):
-    for seed in range(100):
+    for seed in range(40):
         _attack(Random(seed), folder)
 
 
@@ -86,7 +86,7 @@ def test_damaged_files(random, name, folder):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_many_damaged_files(name, folder):
-    for seed in range(25):
+    for seed in range(8):
         damaged(name, Random(seed), folder)
 
 

@@ -554,7 +554,9 @@ def test_search_finds_and_measures(tmp_path):
 
 @pytest.mark.slow
 def test_search_plays_other_priors_too():
-    found = mb.search(mb.TruncatedGaussian(arms=3), 20, length=3, top=5, effort=0.2)
+    found = mb.search(
+        mb.TruncatedGaussian(arms=3), 20, length=3, top=5, effort=0.2, floor_effort=0.02
+    )
     assert found.strategy == "halving"
     assert found.file.policy.start.kind == "each-once"
     assert not found.entries[0].exact
@@ -616,7 +618,7 @@ def test_rewards_beyond_the_unit_interval_have_classes_of_their_own():
     assert mb.classify(["r", "r*r"]) == [0, 0]
     reached = mb.reachable_sample(mb.Gaussian(arms=2), 10)
     assert mb.classify(["r", "r*r"], sample=reached) == [0, 1]
-    found = mb.search(mb.Gaussian(arms=2), 10, length=3, top=3)
+    found = mb.search(mb.Gaussian(arms=2), 10, length=3, top=3, measured=False)
     assert found.classes == len(mb.make_classes(3, sample=reached))
 
 

@@ -34,8 +34,13 @@ def simulated_regret(policy, prior, horizon, episodes, seed):
     return regret[:-1], problems.parameters, gaps
 
 
-def assert_same_play(text, prior, horizon=40, episodes=40, seed=3, start=None):
+# Their twins integrate at every play, or go through hundreds of empty epochs.
+LONG = {"ucb2", "ids", "whittle"}
+
+
+def assert_same_play(text, prior, horizon=40, episodes=None, seed=3, start=None):
     policy = mb.policy(text, start=start)
+    episodes = episodes or (12 if policy.name.partition(":")[0] in LONG else 40)
     regret, parameters, gaps = simulated_regret(policy, prior, horizon, episodes, seed)
     plan = policy.plan(prior, horizon)
     fine = Precision.of(prior, horizon).kind(plan.counts, plan.decision) is np.float64
@@ -57,11 +62,10 @@ def assert_same_play(text, prior, horizon=40, episodes=40, seed=3, start=None):
         same += np.allclose(regret[:, episode], expected, atol=1e-9)
     # float32 may order two indices differently that differ by one rounding in 10^6: rare, and
     # only in families whose rewards are real numbers.
-    assert same >= (episodes if prior.family.binary else episodes - 1), f"{same} of {episodes}"
+    allowed = 0 if prior.family.binary else min(1, episodes // 40)
+    assert same >= episodes - allowed, f"{same} of {episodes}"
 
 
-# The twin of UCB2 goes through every epoch, hundreds of which are empty.
-LONG = {"ucb2"}
 THREE = pytest.param("three-bernoulli", marks=pytest.mark.slow)
 
 

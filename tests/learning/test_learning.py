@@ -38,7 +38,7 @@ def test_two_numbers_beat_the_papers_formula():
             {"protocol": "paper", "generations": 3},
             marks=pytest.mark.slow,
         ),
-        ("ucb1", mb.Gaussian(arms=3), {"generations": 4, "floor_effort": 0.02}),
+        ("ucb1", mb.Gaussian(arms=3), {"generations": 4, "episodes": 2000, "floor_effort": 0.02}),
         ("ucb1", TWO, {"objective": "wins", "reference": "ucb1-tuned", "generations": 3}),
     ],
 )
@@ -69,7 +69,7 @@ def test_the_papers_protocol():
 
 
 def test_the_reported_regret_is_measured_on_fresh_problems():
-    found = mb.learn("ucb1", mb.Gaussian(arms=2), 20, generations=5)
+    found = mb.learn("ucb1", mb.Gaussian(arms=2), 20, generations=5, floor_effort=0.02)
     seeds = {found.comparison.seed}
     assert seeds.isdisjoint({record.get("seed") for record in found.trace})
     low, high = found.evaluation.interval

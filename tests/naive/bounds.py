@@ -84,14 +84,20 @@ def charge_bound(
 ) -> Fraction:
     """An upper bound on the reward of any policy."""
     arms = [ChargedArm(a, b, horizon, prices).sequences() for a, b in means]
-    # Whole multiples of a common part: the same sums, a hundred times as fast.
+    # Whole multiples of common parts: the same sums, a hundred times as fast.
     parts = lcm(*(x.denominator for arm in arms for _, total in arm for x in total))
-    listed = [[(chance, [int(x * parts) for x in total]) for chance, total in arm] for arm in arms]
-    bound = Fraction(0)
+    chances = lcm(*(chance.denominator for arm in arms for chance, _ in arm))
+    listed = [
+        [(int(chance * chances), tuple(int(x * parts) for x in total)) for chance, total in arm]
+        for arm in arms
+    ]
+    # The order of the arms does not change what is best.
+    best = cache(lambda *totals: best_share(totals, horizon))
+    bound = 0
     for scenario in product(*listed):
-        best = best_share([total for _, total in scenario], horizon)
-        bound += prod(chance for chance, _ in scenario) * best
-    return bound / parts
+        totals = sorted(total for _, total in scenario)
+        bound += prod(chance for chance, _ in scenario) * best(*totals)
+    return Fraction(bound, parts * chances ** len(means))
 
 
 def lagrangian_bound(

@@ -174,6 +174,9 @@ def ids_shares(known, beta: bool):
     return shares
 
 
+_known_ids_shares = cache(ids_shares)
+
+
 def ttts_shares(known, beta: bool, keep: float):
     chance, _ = best_arms(known, beta)
     chance = np.maximum(chance, math.exp(-50.0))
@@ -188,8 +191,8 @@ def ttts_shares(known, beta: bool, keep: float):
 
 def shares_choice(play: Play, belief, keep: float | None) -> int:
     """An arm drawn with the shares of IDS, or of top-two Thompson sampling."""
-    known, beta = posteriors(play, belief), hasattr(belief, "pairs")
-    shares = ids_shares(known, beta) if keep is None else ttts_shares(known, beta, keep)
+    known, beta = tuple(posteriors(play, belief)), hasattr(belief, "pairs")
+    shares = _known_ids_shares(known, beta) if keep is None else ttts_shares(known, beta, keep)
     u = unit(noise_bits(play.key, play.step, 2))
     return min(int(np.searchsorted(np.cumsum(shares), u, side="right")), len(shares) - 1)
 

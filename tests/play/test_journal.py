@@ -404,7 +404,7 @@ def kill_often(folder, kills, seed):
     return acknowledged, player.plays
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [3, pytest.param(40, marks=pytest.mark.slow)])
 def test_kills_while_compacting_and_saving_lose_nothing_and_leave_nothing(tmp_path, kills):
     acknowledged, plays = kill_often(tmp_path, kills, seed=1)
     assert acknowledged <= plays <= acknowledged + 1

@@ -104,6 +104,7 @@ def assert_less(found, better, worse):
     assert gap.mean + 3 * gap.standard_error < 0, (better, worse, gap)
 
 
+@pytest.mark.slow
 def test_orders_that_were_published():
     """Thompson sampling is behind IDS (Russo and Van Roy 2018) and OGI (Gutin and Farias 2016)."""
     policies = ["thompson", "ids", "ogi", "kg-star", "gittins"]
@@ -116,6 +117,7 @@ def test_orders_that_were_published():
         assert gap.mean < 3 * gap.standard_error, other
 
 
+@pytest.mark.slow
 def test_one_play_ahead_is_not_enough():
     """Russo and Van Roy (2018): KG explores too little over long horizons, KG* does not."""
     found = mb.evaluate(["kg-star", "kg"], mb.Bernoulli(10), 600, episodes=100, floor=False)
@@ -124,6 +126,7 @@ def test_one_play_ahead_is_not_enough():
     assert_less(found, "kg-star", "thompson")
 
 
+@pytest.mark.slow
 def test_top_two_sampling_has_less_simple_regret():
     """Russo (2016): Thompson sampling plays the leader too often to find out whether it is best."""
     prior = mb.Gaussian(5, spread=0.5)

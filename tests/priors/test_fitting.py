@@ -58,10 +58,10 @@ def truth_is_covered(model, truth, histories):
 
 @pytest.mark.slow
 def test_intervals_cover_the_truth():
-    count = 600
+    count = 200
     histories = (draw_history(TRUE, 40, 1250, seed) for seed in range(count))
     covered = truth_is_covered(BetaBinomial, (MEAN, SPREAD), histories)
-    # 93 to 97 %, but for what chance does to a share of 600.
+    # 93 to 97 %, but for what chance does to a share of 200.
     error = math.sqrt(0.95 * 0.05 / count)
     assert (np.abs(covered / count - 0.95) < 0.02 + 2 * error).all(), covered / count
 

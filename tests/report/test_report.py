@@ -406,7 +406,9 @@ RUNS = {
         {"run1-policies", "run1-learning"},
     ),
     "tuned": (
-        lambda: mb.learn("ucb1", mb.Gaussian(arms=3), 20, generations=3),
+        lambda: mb.learn(
+            "ucb1", mb.Gaussian(arms=3), 20, generations=3, episodes=2000, floor_effort=0.02
+        ),
         {"run1-policies", "run1-learning"},
     ),
     "search": (

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from .decide import TIE, N, S, W, best_of
-from .jit import DECIDE, jit, pointer
+from .jit import DECIDE, part, pointer
 
 f32 = np.float32
 u32 = np.uint32
 
 
-@jit
+@part
 def _is_clear(stats, sums, leader, z, i):
     """Whether the leader is better than each other arm by z standard errors of the difference."""
     had = np.float64(stats[leader, N, i]) - np.float64(stats[leader, W, i])

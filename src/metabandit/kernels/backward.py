@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from .counts import ZERO, pair
-from .jit import allocating_jit, jit
+from .jit import allocating_jit, jit, part
 
 DONE = 0
 NO_CUT = 1
@@ -20,7 +20,7 @@ NO_CUT = 1
 _TIE = 1e-12
 
 
-@jit
+@part
 def _best(won, failed, p, row, chance):
     """The value of a row: of arm 1 from the rows that it leads to, of arm 2 from the row itself."""
     for i in range(row.shape[0] - 1):
@@ -29,7 +29,7 @@ def _best(won, failed, p, row, chance):
         row[i] = one if one > two else two
 
 
-@jit
+@part
 def _best_and_cuts(won, failed, p, row, chance, cuts):
     """The same; also from which s2 on arm 1 is no longer better, and no longer as good."""
     better = 0
@@ -52,7 +52,7 @@ def _best_and_cuts(won, failed, p, row, chance, cuts):
     return True
 
 
-@jit
+@part
 def _second(row, chance, out):
     for i in range(out.shape[0]):
         out[i] = row[i] + chance[i] * (1.0 + row[i + 1] - row[i])

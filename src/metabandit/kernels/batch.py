@@ -15,7 +15,7 @@ import numpy as np
 
 from .counts import ZERO, pair
 from .forward import DONE, MOST_PLAYS, TINY, Judged, fold, set_tables, step_two, totals
-from .jit import jit, lane
+from .jit import jit, lane, part
 from .machine import Program, copy
 from .simulator import DONE as SIMULATED
 from .simulator import Problems, Run, simulate
@@ -89,7 +89,7 @@ def _mixed(x):
     return u64(x ^ u64(x >> u64(32)))
 
 
-@jit
+@part
 def _choices(m, slice, tables):
     """A fingerprint of what is chosen in every state that play reaches after m plays."""
     value = tables.value[tables.which[0]]
@@ -111,7 +111,7 @@ def _choices(m, slice, tables):
     return total
 
 
-@jit
+@part
 def _begin(first, slice):
     """Fill in the states before the first choice."""
     positions, weights = first
@@ -122,7 +122,7 @@ def _begin(first, slice):
         slice.last[pair(n, s1)] = n
 
 
-@jit
+@part
 def _clear(m, slice):
     """Empty what m plays can have filled."""
     top = m // 2 if slice.mirror else m
@@ -134,7 +134,7 @@ def _clear(m, slice):
         slice.last[i] = -1
 
 
-@jit
+@part
 def _advance(m, end, clock, slice, policy, work, fingerprinted):
     """From m plays to `end`: plays made, less than `end` at a fault, and a fingerprint of all choices."""
     varies = policy.program.varies
@@ -153,7 +153,7 @@ def _advance(m, end, clock, slice, policy, work, fingerprinted):
     return m, fingerprint
 
 
-@jit
+@part
 def _wins(m, slice, ratio):
     """Expected successes of both arms, each state's weight times its ratio."""
     total = 0.0

@@ -30,7 +30,7 @@ from .forward import (
     posterior_shares,
     report,
 )
-from .jit import jit, lane
+from .jit import jit, lane, part
 from .machine import run_lanes, run_step, spread_scalars
 from .opcodes import SCRATCH
 from .rows import MOST_LANES, SLOT, STRIDE
@@ -58,7 +58,7 @@ fault: the state whose index is not finite
 """
 
 
-@jit
+@part
 def _fill_index(batch, arm, n, clock, policy, values):
     """The indices of an arm with n rewards, for each step of a batch and number of waiting plays.
 
@@ -98,7 +98,7 @@ def _fill_index(batch, arm, n, clock, policy, values):
                     values[j, k, begin + i] = rows[SLOT * STRIDE + i]
 
 
-@jit
+@part
 def _fill_table(batch, arm, n, clock, policy, values):
     """The same from a table: a play that waits counts as if it had paid the posterior mean."""
     table = policy.choice.table[policy.tables.which[arm]]
@@ -118,7 +118,7 @@ def _fill_table(batch, arm, n, clock, policy, values):
                 values[j, k, s] = value
 
 
-@jit
+@part
 def _fill_grown(arm, n, size, chance, grown):
     """The probabilities of x more successes in k plays, after n plays with s successes."""
     for s in range(n + 1):
@@ -138,7 +138,7 @@ def _halves(x, y, slack):
     return (0.5 if x > y + slack else 0.0) + (0.5 if x >= y - slack else 0.0)
 
 
-@jit
+@part
 def _share(batch, choice, j, n1, s1, k1, n2, s2, k2, even, room):
     """The probability that arm 1 is played; below 0 if an index is not finite."""
     step = batch.made + j
@@ -170,7 +170,7 @@ def _share(batch, choice, j, n1, s1, k1, n2, s2, k2, even, room):
     return batch.share + (1.0 - 2.0 * batch.share) * share
 
 
-@jit
+@part
 def _divide(batch, choice, n1, s1, n2, s2, even, room):
     """The probability of each number of plays of arm 1, to room.chances."""
     chances = room.chances
@@ -188,7 +188,7 @@ def _divide(batch, choice, n1, s1, n2, s2, even, room):
     return DONE
 
 
-@jit
+@part
 def _move_row(batch, n1, s1, n2, slice, after, room):
     """Move the weights of a row, which room.splits has by the plays of arm 1."""
     for k in range(batch.size + 1):
@@ -248,7 +248,7 @@ def advance(batch, clock, slice, policy, after, room):
     return DONE
 
 
-@jit
+@part
 def play_first(made, value, offset, stride, chance):
     """The values before a play of arm 1 that makes `made` plays, in place of those after it."""
     for n1 in range(made):
@@ -262,7 +262,7 @@ def play_first(made, value, offset, stride, chance):
                 row[s2] = failed[s2] + p * (1.0 + won[s2] - failed[s2])
 
 
-@jit
+@part
 def play_second(made, value, offset, stride, chance):
     """The same for a play of arm 2."""
     for n1 in range(made):
@@ -274,7 +274,7 @@ def play_second(made, value, offset, stride, chance):
                 row[s2] += seconds[s2] * (1.0 + row[s2 + 1] - row[s2])
 
 
-@jit
+@part
 def _copy(made, source, target, offset, stride):
     for n1 in range(made + 1):
         for s1 in range(n1 + 1):
@@ -283,7 +283,7 @@ def _copy(made, source, target, offset, stride):
                 target[begin + s2] = source[begin + s2]
 
 
-@jit
+@part
 def _raise(made, source, target, offset, stride):
     for n1 in range(made + 1):
         for s1 in range(n1 + 1):

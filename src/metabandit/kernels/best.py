@@ -7,7 +7,7 @@ from numba import types
 from numba.extending import overload
 
 from .counts import TIE as FINE_TIE
-from .jit import jit, lane
+from .jit import lane, part
 from .random import TIE_STREAM, below, noise_bits
 from .rows import STRIDE, f32, u32
 
@@ -27,7 +27,7 @@ def _tied_rows(a, b):
     return lambda a, b: abs(a - b) <= FINE_TIE * max(abs(a), abs(b))
 
 
-@jit
+@part
 def choose_of_two(rows, row, keys, step, chosen, lanes):
     """The better of two index rows in each lane, ties at random; false if an index is not finite."""
     first = rows[row * STRIDE : row * STRIDE + lanes]
@@ -55,7 +55,7 @@ def _fold(x, arm, best, second, chosen):
     )
 
 
-@jit
+@part
 def _fold_four(a, b, c, d, arm, best, second, chosen, check):
     """Four arms: each lane's best and second best index, and its arm."""
     for i in range(best.shape[0]):
@@ -70,7 +70,7 @@ def _fold_four(a, b, c, d, arm, best, second, chosen, check):
         check[i] += ((a[i] + b[i]) + (c[i] + d[i])) * f32(0)
 
 
-@jit
+@part
 def _fold_one(a, arm, best, second, chosen, check):
     """One arm more."""
     for i in range(best.shape[0]):
@@ -81,7 +81,7 @@ def _fold_one(a, arm, best, second, chosen, check):
         check[i] += a[i] * f32(0)
 
 
-@jit
+@part
 def _all_zero(row):
     wrong = u32(0)
     for i in range(row.shape[0]):
@@ -89,7 +89,7 @@ def _all_zero(row):
     return wrong == u32(0)
 
 
-@jit
+@part
 def _any_tied(best, second, tied):
     """Which lanes have a tie; whether any has."""
     found = u32(0)
@@ -100,7 +100,7 @@ def _any_tied(best, second, tied):
     return found != u32(0)
 
 
-@jit
+@part
 def choose(rows, row, arms, work, step, lanes):
     """The best of the index rows in each lane, ties at random; false if an index is not finite."""
     best, second, check, chosen, tied = work.best, work.uniform, work.check, work.chosen, work.tied

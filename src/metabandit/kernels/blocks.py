@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from .. import numerics
-from .jit import allocating_jit, jit
+from .jit import allocating_jit, jit, part
 from .random import draw_bits, fine_unit, u32
 from .special import normal_quantile
 
@@ -33,7 +33,7 @@ def more(word, key, number):
     return fine_unit(draw_bits(word, other), draw_bits(u32(u32(word) ^ _FINE), other))
 
 
-@jit
+@part
 def _invert(count, p, u):
     """The binomial quantile for p up to 1/2 and few successes: chances are added up from 0 on."""
     ratio = p / (1.0 - p)
@@ -46,7 +46,7 @@ def _invert(count, p, u):
     return x
 
 
-@jit
+@part
 def _reject(count, p, word, key):
     """A binomial variate for p up to 1/2 and count p of 10 or more: BTRS, with the names of the paper."""
     spq = math.sqrt(count * p * (1.0 - p))
@@ -89,7 +89,7 @@ def binomial(count, p, word, key, first):
     return found if p <= 0.5 else count - found
 
 
-@jit
+@part
 def chi_squared(degrees, word, key):
     """A chi-squared variate with this many degrees of freedom, 1 or more."""
     if degrees == 1:

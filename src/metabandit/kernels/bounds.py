@@ -18,7 +18,7 @@ import numpy as np
 from . import charge as charges
 from .counts import pair
 from .gittins import PER_DEVIATION, gaussian_value
-from .jit import jit, lane
+from .jit import jit, lane, part
 from .random import WEYL, draw_bits, episode_bits, slot_word, u32
 
 BERNOULLI = 0
@@ -174,7 +174,7 @@ def _far_slope(arms, row, n, total, mean, charge, price, share):
     return part * (arms.horizon - n - 1) / (total + 1.0)
 
 
-@jit
+@part
 def _bernoulli_path(arms, k, draw, path, index):
     """The means and indices of one arm along its rewards."""
     row = arms.kind[k]
@@ -187,7 +187,7 @@ def _bernoulli_path(arms, k, draw, path, index):
     path[arms.horizon] = (a + s) / (a + b + arms.horizon)
 
 
-@jit
+@part
 def _gaussian_path(arms, k, draw, path, index):
     """The same for Gaussian rewards."""
     path[0] = arms.first[arms.kind[k]]
@@ -196,7 +196,7 @@ def _gaussian_path(arms, k, draw, path, index):
         path[n + 1] = path[n] + arms.move[n] * draw[n]
 
 
-@jit
+@part
 def _rivals(room):
     """The two largest means after each number of pulls."""
     for n in range(room.mean.shape[1]):
@@ -221,7 +221,7 @@ def _rival(room, k, n):
     return room.second[left] if room.lead[left] == k else room.first[left]
 
 
-@jit
+@part
 def _bernoulli_arm(arms, k, theta, room):
     """f of one arm along its rewards, and what corrections act on."""
     row = arms.kind[k]
@@ -258,7 +258,7 @@ def _bernoulli_arm(arms, k, theta, room):
         s += won
 
 
-@jit
+@part
 def _gaussian_arm(arms, k, theta, room):
     """The same for Gaussian rewards."""
     row = arms.kind[k]
@@ -297,7 +297,7 @@ def _gaussian_arm(arms, k, theta, room):
         total[n + 1] = total[n] + mean + penalty + weight * shift[n]
 
 
-@jit
+@part
 def _first_two(index):
     """The arm with the largest index, and the next largest index."""
     best = 0
@@ -311,7 +311,7 @@ def _first_two(index):
     return best, rival
 
 
-@jit
+@part
 def _play(total, index, plays, now):
     """What the index policy gets in a scenario, penalties included."""
     arms, horizon = total.shape[0], total.shape[1] - 1
@@ -335,7 +335,7 @@ def _play(total, index, plays, now):
     return value
 
 
-@jit
+@part
 def _tops(total, price, most, best):
     """For each arm the largest f(n) - price n, and the n; returns the sum of these n."""
     pulls = 0
@@ -352,7 +352,7 @@ def _tops(total, price, most, best):
     return pulls
 
 
-@jit
+@part
 def _price(total, most, best):
     """The price of a pull at which about T pulls are wanted: where the dual is least."""
     horizon = total.shape[1] - 1
@@ -479,7 +479,7 @@ def relax(total, known, width, room):
     return value + price * (horizon - pulls)
 
 
-@jit
+@part
 def _draw(arms, bits, draw):
     """What settles the rewards of a scenario."""
     key = slot_word(bits, 0)

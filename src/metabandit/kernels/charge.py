@@ -12,7 +12,7 @@ import numpy as np
 
 from .counts import pair
 from .gittins import break_even, go_on, keep_positive
-from .jit import jit
+from .jit import jit, part
 
 # Distances for which there are entries: from -FAR deviations to FAR.
 FAR = 6.4
@@ -22,7 +22,7 @@ DISTANCES = 129
 _CERTAIN = 8.0
 
 
-@jit
+@part
 def _subtract(won, failed, out):
     for j in range(out.shape[0]):
         out[j] = won[j] - failed[j]
@@ -46,7 +46,7 @@ def charge_bernoulli(horizon, alpha, beta, prices, value, room, slope, index):
                 index[pair(n, s)] = break_even(positive, prices, room)
 
 
-@jit
+@part
 def _slopes(price, near, total, alpha, first, last, scale, value, slope):
     """The slope of V between two successes at each distance, interpolated."""
     for q in range(slope.shape[0]):
@@ -58,13 +58,13 @@ def _slopes(price, near, total, alpha, first, last, scale, value, slope):
         slope[q] = scale * (here + (at - s) * (after - here))
 
 
-@jit
+@part
 def _gain(price, total, alpha, s, value):
     p = (alpha + s) / total
     return p - price + value[s] + p * (value[s + 1] - value[s])
 
 
-@jit
+@part
 def _edge(price, near, total, alpha, first, last, value):
     """How many deviations below the price the mean is at which an arm is given up."""
     s = first

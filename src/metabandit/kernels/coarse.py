@@ -16,7 +16,7 @@ import numpy as np
 
 from .best import choose, choose_of_two
 from .blocks import binomial, chi_squared
-from .jit import jit
+from .jit import jit, part
 from .random import WEYL, reward_unit
 from .rows import SLOT, STRIDE, f32, u32
 from .simulator import (
@@ -38,7 +38,7 @@ from .statistics import deviation
 _CLOCK, _END = 4.0, 10.0
 
 
-@jit
+@part
 def _play(run, problems, program, growth, work, until):
     """Play a block of the chosen arm in the lanes that have made fewer plays than `until`.
 
@@ -93,7 +93,7 @@ def _play(run, problems, program, growth, work, until):
     return behind
 
 
-@jit
+@part
 def _play_block(run, problems, behaviour, program, growth, times, work, outcome, first):
     """Play the episodes first, first + 1, ...; times: the plays after which the clock moves."""
     arms, lanes, rows = problems.parameters.shape[1], run.lanes, work.rows

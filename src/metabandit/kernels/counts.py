@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .jit import jit, lane
+from .jit import jit, lane, part
 from .machine import run_lanes, run_step, spread_scalars
 from .opcodes import SCRATCH
 from .rows import MOST_LANES, SLOT, STRIDE
@@ -58,7 +58,7 @@ def fill_statistics(counts, statistics):
             s = 0
 
 
-@jit
+@part
 def _mark_ends(value, lower, upper):
     wrong = 0
     for i in range(value.shape[0]):
@@ -69,7 +69,7 @@ def _mark_ends(value, lower, upper):
     return wrong == 0
 
 
-@jit
+@part
 def _rises(value, lower):
     falls = 0
     for i in range(1, value.shape[0]):
@@ -77,7 +77,7 @@ def _rises(value, lower):
     return falls == 0
 
 
-@jit
+@part
 def mark_ties(tables, row, plays):
     """Where ties with the indices of up to `plays` plays begin and end; false if one is not finite."""
     count = pair(plays + 1, 0)
@@ -93,13 +93,13 @@ def mark_ties(tables, row, plays):
     return finite
 
 
-@jit
+@part
 def _copy(source, target):
     for i in range(source.shape[0]):
         target[i] = source[i]
 
 
-@jit
+@part
 def fill_indices(program, tables, arms, t, left, plays):
     """The indices of all pairs with up to `plays` plays; false if one is not finite."""
     pairs = pair(plays + 1, 0)

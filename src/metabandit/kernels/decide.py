@@ -8,7 +8,7 @@ import numba
 import numpy as np
 
 from .counts import TIE as FINE_TIE
-from .jit import DECIDE, jit, lane, pointer
+from .jit import DECIDE, lane, part, pointer
 from .random import ARM_STREAM, CHOICE_STREAM, TIE_STREAM, below, noise_bits, unit
 from .rows import SLOT, STRIDE
 from .special import ln32, normal_quantile
@@ -29,7 +29,7 @@ DOUBT = np.float32(1e-5)
 FIRST_LEVEL = 2
 
 
-@jit
+@part
 def best_of(values, key, step, tie):
     """The position of the largest value, ties at random, and whether there was a tie."""
     best = values[0]
@@ -54,7 +54,7 @@ def best_of(values, key, step, tie):
     return 0, False
 
 
-@jit
+@part
 def _ucb2_index(ln_t, stats, sums, memory, parameters, k, i):
     """The index of arm k in lane i, from the rewards that have come."""
     level = FIRST_LEVEL + 3 * np.int64(memory[k, i])
@@ -64,7 +64,7 @@ def _ucb2_index(ln_t, stats, sums, memory, parameters, k, i):
     return mean + np.sqrt(max(bonus, 0.0))
 
 
-@jit
+@part
 def _coins(key, step, horizon, first, count):
     """How often arm 1 comes up in draws first, first + 1, ... of a tie at this step."""
     ones = u32(0)
@@ -73,7 +73,7 @@ def _coins(key, step, horizon, first, count):
     return np.int64(ones)
 
 
-@jit
+@part
 def _break_tie_of_two(step, horizon, memory, parameters, key, i):
     """Two arms: the choices of a tie, many at a time, for there may be hundreds.
 
@@ -97,7 +97,7 @@ def _break_tie_of_two(step, horizon, memory, parameters, key, i):
     return u32(0) if left0 < 0 else u32(1)
 
 
-@jit
+@part
 def _settle_doubt(step, ln_t, horizon, stats, sums, memory, parameters, keys, i):
     """Two arms: the choice of lane i in float64, as for more arms."""
     x = _ucb2_index(ln_t, stats, sums, memory, parameters, 0, i)
@@ -108,7 +108,7 @@ def _settle_doubt(step, ln_t, horizon, stats, sums, memory, parameters, keys, i)
     return u32(1) if y > x else u32(0)
 
 
-@jit
+@part
 def _compare_of_two(half_base, ln_et, rows, own, chosen, state):
     """Two arms: go on with epochs, and compare the indices in float32 for lanes without one.
 
@@ -137,7 +137,7 @@ def _compare_of_two(half_base, ln_et, rows, own, chosen, state):
         chosen[i] = u32(1) if favour < f32(0) else u32(0)
 
 
-@jit
+@part
 def _ucb2_of_two(step, ln_t, horizon, stats, sums, memory, parameters, keys, chosen):
     """Two arms: a vectorised pass over all lanes, then only those that begin an epoch.
 
@@ -233,7 +233,7 @@ def _at_least_one(shape):
     return shape + (f32(1) if shape < f32(1) else f32(0))
 
 
-@jit
+@part
 def _gamma_row(shape, keys, step, stream, out):
     """The logarithm of a Gamma variate per lane: one vectorised trial, then the lanes it rejected.
 
@@ -259,7 +259,7 @@ def _gamma_row(shape, keys, step, stream, out):
                 out[i] += ln32(u) / shape[i]
 
 
-@jit
+@part
 def _prefer(draw, best, chosen, arm):
     for i in range(chosen.shape[0]):
         mask = u32(u32(0) - (u32(1) if draw[i] > best[i] else u32(0)))

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from .jit import jit, lane
+from .jit import jit, lane, part
 from .machine import run_lanes
 from .opcodes import LANE_VARIABLES, SCRATCH, WIDTH
 
@@ -90,7 +90,7 @@ def _mixed(bits):
     return u64(bits ^ u64(bits >> _HALF))
 
 
-@jit
+@part
 def _add(row, keys, state):
     """Add a row to a fingerprint; INVALID if a value is not finite."""
     total = state
@@ -103,7 +103,7 @@ def _add(row, keys, state):
     return INVALID if wrong else max(total, u64(2))
 
 
-@jit
+@part
 def _apply(operation, x, y, out, begin, lanes, rows):
     """Apply an operation to rows x and y, from one point on."""
     rows.code[0, 0] = operation
@@ -113,13 +113,13 @@ def _apply(operation, x, y, out, begin, lanes, rows):
     run_lanes(rows.code, rows.scalars, rows.values[begin:], 0, 0, out, rows.points, lanes, scratch)
 
 
-@jit
+@part
 def _fill(operation, x, y, out, rows):
     for begin in range(0, rows.points, _BLOCK):
         _apply(operation, x, y, out, begin, min(_BLOCK, rows.points - begin), rows)
 
 
-@jit
+@part
 def _row_of(node, nodes, rows):
     """The row that has a node's values, which are computed if need be."""
     if node < rows.stored:
@@ -171,7 +171,7 @@ def combine(formulas, nodes, rows, keys, out):
                 position += 1
 
 
-@jit
+@part
 def _order(x, y, tolerance, keys):
     """The part of ranks(F) that is due to two arms."""
     total = u64(0)

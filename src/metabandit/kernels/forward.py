@@ -17,7 +17,7 @@ from collections import namedtuple
 import numpy as np
 
 from .counts import TIE, ZERO, fill_indices, mark_ties, pair
-from .jit import jit
+from .jit import jit, part
 
 BY_INDEX = 0
 BY_TABLE = 1
@@ -78,7 +78,7 @@ _SHARES = MOST_PLAYS + 16
 ROOM = 2 * _SHARES
 
 
-@jit
+@part
 def _split(row, upper, lower, x, base, step, room):
     """Divide a row's weights by comparing indices: what plays arm 1 goes to `room`."""
     for i in range(row.shape[0]):
@@ -89,7 +89,7 @@ def _split(row, upper, lower, x, base, step, room):
         row[i] = w - one
 
 
-@jit
+@part
 def _split_by_shares(row, room):
     """The same by the probabilities of playing arm 1 that stand in `room`."""
     for i in range(row.shape[0]):
@@ -99,7 +99,7 @@ def _split_by_shares(row, room):
         row[i] = w - one
 
 
-@jit
+@part
 def _split_by_cuts(row, better, equal, base, room):
     """The same by cuts, with random plays: each arm has the probability `base` whatever they say."""
     for i in range(row.shape[0]):
@@ -111,19 +111,19 @@ def _split_by_cuts(row, better, equal, base, room):
         row[i] = w - one
 
 
-@jit
+@part
 def _halve(row):
     for i in range(row.shape[0]):
         row[i] *= 0.5
 
 
-@jit
+@part
 def _clear(row):
     for i in range(row.shape[0]):
         row[i] = 0.0
 
 
-@jit
+@part
 def _play_second(row, chance, room):
     """A play of arm 2: a success moves the weight on by one entry."""
     last = row.shape[0] - 1
@@ -136,7 +136,7 @@ def _play_second(row, chance, room):
         row[i] += room[i]
 
 
-@jit
+@part
 def play_first(moved, chance, failed, won):
     """A play of arm 1: add the weights to the rows that its failure and its success lead to."""
     for i in range(moved.shape[0]):
@@ -145,13 +145,13 @@ def play_first(moved, chance, failed, won):
         won[i] += win
 
 
-@jit
+@part
 def _add(source, target):
     for i in range(target.shape[0]):
         target[i] += source[i]
 
 
-@jit
+@part
 def _widen(firsts, lasts, row, first, last):
     firsts[row] = min(firsts[row], first)
     lasts[row] = max(lasts[row], last)
@@ -161,7 +161,7 @@ def _widen(firsts, lasts, row, first, last):
 _A1, _B1, _AB1, _A2, _B2, _AB2, _A, _B, _AB, _NUMBERS = range(10)
 
 
-@jit
+@part
 def posterior_shares(gammas, start, n1, s1, n2, first, last, room):
     """P(X1 > X2) for s2 = first, ..., last, where X are draws from the Beta posteriors."""
     m = n1 + n2
@@ -180,7 +180,7 @@ def posterior_shares(gammas, start, n1, s1, n2, first, last, room):
         value -= np.exp(both - own - other) * (1.0 / (a + s2) + 1.0 / (b + f2))
 
 
-@jit
+@part
 def next_start(gammas, start, n1, s1, n2):
     """P(X1 > X2) for s2 = 0, from s1 to s1 + 1."""
     f1 = n1 - s1 - 1
@@ -201,7 +201,7 @@ def report(arm, n, s, value, fault):
     return INDEX_NOT_FINITE
 
 
-@jit
+@part
 def _check(slice, tables, m, n1, s1, fault):
     """Whether the indices of all states of a row that play can reach are finite."""
     n2 = m - n1
@@ -217,7 +217,7 @@ def _check(slice, tables, m, n1, s1, fault):
     return DONE
 
 
-@jit
+@part
 def _is_cut(m, n1, choice, tables, forced):
     """Whether arm 1 is played for small s2 and arm 2 for large s2, with nothing random but ties."""
     if forced:
@@ -228,7 +228,7 @@ def _is_cut(m, n1, choice, tables, forced):
     return rises and choice.rate[m] == 0.0 and choice.kind != BY_POSTERIOR
 
 
-@jit
+@part
 def _next_cuts(m, n1, s1, choice, tables, better, equal):
     """Arm 1 is better for s2 < better and as good for s2 < equal; both only grow with s1."""
     at = pair(n1, s1)
@@ -248,7 +248,7 @@ def _next_cuts(m, n1, s1, choice, tables, better, equal):
     return better, equal
 
 
-@jit
+@part
 def _play_second_on(slice, seconds, at, begin, tie, last, room):
     """What is left of a row from `tie` on plays arm 2; what came before has moved on."""
     weight = slice.weight

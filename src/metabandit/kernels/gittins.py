@@ -12,14 +12,14 @@ from __future__ import annotations
 import numpy as np
 
 from .counts import pair
-from .jit import jit, lane
+from .jit import jit, lane, part
 
 # The points at which a Gaussian arm has a value: from -REACH deviations of its mean to REACH.
 REACH = 7.0
 PER_DEVIATION = 24.0
 
 
-@jit
+@part
 def go_on(won, failed, p, prices, discount, out):
     """The gain of one more play and what follows; returns at how many prices it is positive."""
     positive = 0
@@ -30,13 +30,13 @@ def go_on(won, failed, p, prices, discount, out):
     return positive
 
 
-@jit
+@part
 def keep_positive(gain, out):
     for g in range(out.shape[0]):
         out[g] = gain[g] if gain[g] > 0.0 else 0.0
 
 
-@jit
+@part
 def break_even(positive, prices, gain):
     """The price at which the gain is 0, given at how many prices it is positive."""
     above = gain[positive - 1]

@@ -7,14 +7,14 @@ import numpy as np
 from .. import lookahead
 from .counts import TIE as FINE_TIE
 from .decide import TIE, N, R, W, best_of
-from .jit import DECIDE, jit, pointer
+from .jit import DECIDE, part, pointer
 from .random import CHOICE_STREAM, noise_bits, unit
 
 u32 = np.uint32
 _POINTS = lookahead.MOST_POINTS
 
 
-@jit
+@part
 def _beta_posteriors(parameters, stats, sums, i, a, b):
     """Beta posteriors of a lane, from a and b of each arm; what waits counts as if it had paid the mean."""
     for k in range(a.shape[0]):
@@ -27,7 +27,7 @@ def _beta_posteriors(parameters, stats, sums, i, a, b):
         b[k] = losses * more
 
 
-@jit
+@part
 def _normal_posteriors(parameters, stats, sums, i, means, deviations):
     """Normal posteriors of a lane, from mean, plays and noise; what waits counts as if it had paid the mean."""
     mean, plays, noise = parameters[0], parameters[1], parameters[2]
@@ -40,7 +40,7 @@ def _normal_posteriors(parameters, stats, sums, i, means, deviations):
         deviations[k] = noise / np.sqrt(plays + n)
 
 
-@jit
+@part
 def _drawn(shares, key, step):
     """An arm, drawn with these probabilities."""
     u = np.float64(unit(noise_bits(key, step, CHOICE_STREAM)))

@@ -23,7 +23,7 @@ from numba import types
 from numba.extending import intrinsic, overload
 
 from . import opcodes as op
-from .jit import OPERATOR, jit, lane, pointer
+from .jit import OPERATOR, jit, lane, part, pointer
 from .special import (
     beta_optimist,
     beta_quantile,
@@ -61,19 +61,19 @@ def load(compiled: Any, uses_s: bool) -> Any:
 
 
 # Loops with longer bodies are functions of their own: inside run_lanes they would be slower.
-@jit
+@part
 def _ln(a, out):
     for i in range(out.shape[0]):
         out[i] = ln(a[i])
 
 
-@jit
+@part
 def _exp(a, out):
     for i in range(out.shape[0]):
         out[i] = exp(a[i])
 
 
-@jit
+@part
 def _power(a, b, out):
     one = out.dtype.type(1)
     zero = out.dtype.type(0)
@@ -83,37 +83,37 @@ def _power(a, b, out):
         out[i] = one if b[i] == zero and a[i] == zero else value
 
 
-@jit
+@part
 def copy(a, out):
     for i in range(a.shape[0]):
         out[i] = a[i]
 
 
-@jit
+@part
 def _beta_quantile(p, a, b, out):
     for i in range(out.shape[0]):
         out[i] = beta_quantile(np.float64(p[i]), np.float64(a[i]), np.float64(b[i]))
 
 
-@jit
+@part
 def _normal_quantile(p, out):
     for i in range(out.shape[0]):
         out[i] = normal_quantile64(np.float64(p[i]))
 
 
-@jit
+@part
 def _beta_optimist(discount, a, b, out):
     for i in range(out.shape[0]):
         out[i] = beta_optimist(np.float64(discount[i]), np.float64(a[i]), np.float64(b[i]))
 
 
-@jit
+@part
 def _normal_optimist(discount, out):
     for i in range(out.shape[0]):
         out[i] = normal_optimist(np.float64(discount[i]))
 
 
-@jit
+@part
 def _polynomial_1(c, x, y, z, out):
     kind = out.dtype.type
     c0, c1, c2, c3 = kind(c[0]), kind(c[1]), kind(c[2]), kind(c[3])
@@ -144,7 +144,7 @@ def _square(c, y, z):
     return low + (middle + high * y) * y
 
 
-@jit
+@part
 def _polynomial_2(c, x, y, z, out):
     one, two, three = _nine(c, 0, out), _nine(c, 9, out), _nine(c, 18, out)
     for i in range(out.shape[0]):
@@ -154,21 +154,21 @@ def _polynomial_2(c, x, y, z, out):
         out[i] = low + (middle + high * x[i]) * x[i]
 
 
-@jit
+@part
 def _horner(x, b, out):
     # One name for what is read and written: with two the compiler must fear that they overlap.
     for i in range(out.shape[0]):
         out[i] = out[i] * x[i] + b[i]
 
 
-@jit
+@part
 def _horner_number(x, c, out):
     b = out.dtype.type(c)
     for i in range(out.shape[0]):
         out[i] = out[i] * x[i] + b
 
 
-@jit
+@part
 def _polynomial(c, degree, x, y, z, out, high, middle, low):
     """The sum of c[j, k, l] x^j y^k z^l, all powers up to `degree`, by Horner's rule."""
     side = degree + 1
@@ -230,7 +230,7 @@ def _address(code, j):
     return (np.int64(code[j, 5]) << 32) | np.int64(np.uint32(code[j, 6]))
 
 
-@jit
+@part
 def _external(address, a, b, c, out):
     for i in range(out.shape[0]):
         out[i] = _call(address, np.float64(a[i]), np.float64(b[i]), np.float64(c[i]))
@@ -345,7 +345,7 @@ def run_lanes(code, scalars, rows, arm, registers, out, stride, lanes, scratch):
                 _normal_optimist(a, o)
 
 
-@jit
+@part
 def _reduce(target, x, weights, degree):
     """The coefficients that remain when the first value is x: sums of weights[i, ...] x^i."""
     count = (degree + 1) ** 3

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from .jit import jit
+from .jit import jit, part
 from .special import exp_bounded
 
 f32 = np.float32
@@ -60,7 +60,7 @@ def _grid(observations: float) -> Any:
     return np.stack([np.log(np.sin(middle)), np.log(np.cos(middle)), np.sin(2.0 * edge) * step])
 
 
-@jit
+@part
 def _peak(a, b):
     """The logarithm of sin^a cos^b where it is largest, at sin^2 = a/(a + b)."""
     whole = max(a + b, 1e-9)
@@ -68,7 +68,7 @@ def _peak(a, b):
     return high + (0.5 * b * math.log(b / whole) if b > 0.0 else 0.0)
 
 
-@jit
+@part
 def _densities(a, b, top, u, v, row, total):
     """The density at one cell, up to a factor."""
     for i in range(row.shape[0]):
@@ -78,7 +78,7 @@ def _densities(a, b, top, u, v, row, total):
         total[i] += value
 
 
-@jit
+@part
 def _advance(here, after, scale, below, value, product):
     """The distribution function at the upper edge of a cell, and the product of all arms'."""
     for i in range(here.shape[0]):
@@ -88,13 +88,13 @@ def _advance(here, after, scale, below, value, product):
         product[i] *= value[i]
 
 
-@jit
+@part
 def _collect(value, product, weight, lost):
     for i in range(lost.shape[0]):
         lost[i] += (value[i] - product[i]) * weight
 
 
-@jit
+@part
 def _set_densities(k, first, alpha, beta, plays, wins, cells, rows):
     """The densities of arm k in all cells, after _LANES episodes from `first` on."""
     for i in range(_LANES):
@@ -115,7 +115,7 @@ def _set_densities(k, first, alpha, beta, plays, wins, cells, rows):
         total[i] = f32(1) / total[i]
 
 
-@jit
+@part
 def _integrate(arms, cells, rows):
     """E[max - X_k] of every arm k, into rows.lost."""
     density, below, value, product = rows.density, rows.below, rows.value, rows.product

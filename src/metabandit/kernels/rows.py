@@ -14,7 +14,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from .jit import jit, lane
+from .jit import lane, part
 from .opcodes import LANE_VARIABLES
 
 MOST_LANES = 512
@@ -50,7 +50,7 @@ def _blend(kept, new, mask):
     return lambda kept, new, mask: new if mask != u32(0) else kept
 
 
-@jit
+@part
 def all_between(row, low, high):
     """Whether every number is finite and lies between two limits, which may be infinite."""
     wrong = u32(0)
@@ -62,7 +62,7 @@ def all_between(row, low, high):
     return wrong == u32(0)
 
 
-@jit
+@part
 def all_below(row, limit):
     largest = u32(0)
     for i in range(row.shape[0]):

@@ -20,7 +20,7 @@ import numpy as np
 
 from . import waiting as later
 from .best import choose, choose_of_two
-from .jit import DECIDE, jit, lane, pointer
+from .jit import DECIDE, jit, jit_as, lane, part, pointer, spliced
 from .machine import run_lanes, run_step, spread_scalars
 from .opcodes import SCRATCH
 from .random import (
@@ -206,7 +206,7 @@ def _pick(width, work, lanes):
             picked[p, i] = parameters[(np.int64(chosen[i]) * width + p) * STRIDE + i]
 
 
-@jit
+@part
 def _begin(run, problems, behaviour, first, work):
     """Set the lanes to the start of episodes first, first + 1, ... of this run."""
     lanes, rows, sums = run.lanes, work.rows, work.sums
@@ -243,14 +243,14 @@ def _begin(run, problems, behaviour, first, work):
             sums[(2 * arm + 1) * STRIDE + i] = squares
 
 
-@jit
+@part
 def _keep_index(rows, index, arms, chosen, lanes):
     """Move the index of the arm just played to that arm's row."""
     for i in range(lanes):
         rows[(index + np.int64(chosen[i])) * STRIDE + i] = rows[(index + arms) * STRIDE + i]
 
 
-@jit
+@part
 def _keep_index_of_two(rows, chosen, lanes):
     for i in range(lanes):
         mask = u32(u32(0) - chosen[i])
@@ -259,7 +259,7 @@ def _keep_index_of_two(rows, chosen, lanes):
         rows[(3 * SLOT + 1) * STRIDE + i] = blend(rows[(3 * SLOT + 1) * STRIDE + i], new, mask)
 
 
-@jit
+@part
 def _add_up(behaviour, work):
     """Regret so far: the plays of each arm times its gap."""
     lost, counts = work.lost, behaviour.counts
@@ -276,7 +276,7 @@ def _add_up(behaviour, work):
                 lost[i] += n[i] * gap[i]
 
 
-@jit
+@part
 def _recommend(rows, gaps, counts, lost):
     """Simple regret: the gap of the arm with the best mean; of several such arms, their average gap.
 
@@ -300,7 +300,7 @@ def _recommend(rows, gaps, counts, lost):
         lost[i] = total / count
 
 
-@jit
+@part
 def _report(rows, index, arms, t, lanes, fault):
     """Write down the first state whose index is not finite: n, r, s, t, index."""
     limit = np.finfo(rows.dtype).max / f32(3)
@@ -316,7 +316,7 @@ def _report(rows, index, arms, t, lanes, fault):
                 return
 
 
-@jit
+@part
 def _index(program, scalars, rows, arm, target, arms, lanes):
     """Let the machine compute the index of the arm in a slot, into an index row."""
     first = SLOT * (arms + 1)
@@ -334,7 +334,7 @@ def _index(program, scalars, rows, arm, target, arms, lanes):
     )
 
 
-@jit
+@part
 def _set_step(program, scalars, rows, arms, t, left, lanes, first):
     """Compute what depends on the moment alone; fill the register rows from `first` on with it."""
     scalars[0] = t
@@ -345,7 +345,7 @@ def _set_step(program, scalars, rows, arms, t, left, lanes, first):
     spread_scalars(program.spread, scalars, rows, registers, STRIDE, lanes, first)
 
 
-@jit
+@part
 def _bring_up(rows, index, arms, needed, lanes):
     """Where an arm has fewer plays than needed, the one with the fewest shall have the largest index."""
     for i in range(lanes):
@@ -357,7 +357,7 @@ def _bring_up(rows, index, arms, needed, lanes):
                 rows[(index + arm) * STRIDE + i] = -rows[SLOT * arm * STRIDE + i]
 
 
-@jit
+@part
 def _play_at_random(rate, needed, step, arms, work, lanes):
     """Any arm instead of the chosen one with a probability, where no arm lacks needed plays."""
     keys, chosen = work.keys, work.chosen
@@ -376,7 +376,7 @@ def _play_at_random(rate, needed, step, arms, work, lanes):
                 chosen[i] = below(noise_bits(keys[i], step, CHOICE_STREAM + 1), arms)
 
 
-@jit
+@part
 def _play_needed(needed, step, arms, work, lanes):
     """Where an arm has fewer plays than needed, one with the fewest, ties at random."""
     for i in range(lanes):
@@ -395,7 +395,7 @@ def _play_needed(needed, step, arms, work, lanes):
                     wanted -= 1
 
 
-@jit
+@part
 def _hide(rows, index, arms, lacks, lanes):
     """Lanes that do not choose have indices that are finite."""
     for arm in range(arms):
@@ -404,7 +404,7 @@ def _hide(rows, index, arms, lacks, lanes):
                 rows[(index + arm) * STRIDE + i] = f32(0)
 
 
-@lane
+@spliced
 def _choose_by_index(run, behaviour, program, work, moment, stale, lacking, fault):
     """The arm of each lane by its index; false if an index is not finite.
 
@@ -442,14 +442,14 @@ def _choose_by_index(run, behaviour, program, work, moment, stale, lacking, faul
     return True
 
 
-@jit
+@part
 def _save(work, lanes):
     for row in range(work.memory.shape[0]):
         for i in range(lanes):
             work.saved[row, i] = work.memory[row, i]
 
 
-@jit
+@part
 def _restore(work, lanes):
     """Lanes that did not choose remember what they did before."""
     for row in range(work.memory.shape[0]):
@@ -458,7 +458,7 @@ def _restore(work, lanes):
                 work.memory[row, i] = work.saved[row, i]
 
 
-@lane
+@spliced
 def _choose(run, behaviour, program, decide, work, moment, stale, lacking, fault):
     """The arm of each lane; DONE, or what is wrong."""
     step, t = moment
@@ -489,7 +489,7 @@ def _choose(run, behaviour, program, decide, work, moment, stale, lacking, fault
     return DONE
 
 
-@lane
+@spliced
 def _count(problems, program, work, squares_follow, lanes):
     """Add the rewards of a step to what is known of the arms."""
     rows, sums, reward, chosen = work.rows, work.sums, work.reward, work.chosen
@@ -514,7 +514,7 @@ def _count(problems, program, work, squares_follow, lanes):
             deviate(rows, sums, arms, reward, chosen, problems.binary, lanes)
 
 
-@lane
+@spliced
 def _let_rewards_come(run, problems, behaviour, program, work, made, came):
     """Count the rewards that are known after `made` plays; how many have come in all.
 
@@ -536,7 +536,7 @@ def _let_rewards_come(run, problems, behaviour, program, work, made, came):
     return came
 
 
-@jit
+@spliced
 def _play_block(run, problems, behaviour, program, draw, decide, work, outcome, first):
     """Play the episodes first, first + 1, ... in step; their regret at the checkpoints."""
     arms, width = problems.parameters.shape[1], problems.parameters.shape[2]
@@ -628,13 +628,13 @@ def _play_block(run, problems, behaviour, program, draw, decide, work, outcome, 
     return DONE
 
 
-@jit
+@part
 def _write(lost, regret, first):
     for i in range(min(lost.shape[0], regret.shape[0] - first)):
         regret[first + i] = lost[i]
 
 
-@jit
+@part
 def _finish(behaviour, work, outcome, first):
     """Simple regret, and how often each arm was played."""
     regret, plays, final = outcome.regret, outcome.plays, outcome.final
@@ -667,7 +667,5 @@ def simulate(run, problems, behaviour, program, draw, decide, work, outcome):
     return DONE
 
 
-@jit
-def simulate_precisely(run, problems, behaviour, program, draw, decide, work, outcome):
-    """The same with lanes of float64: under a name of its own, so that one sees if it is compiled."""
-    return simulate(run, problems, behaviour, program, draw, decide, work, outcome)
+# With lanes of float64: under a name of its own, so that one sees if it is compiled.
+simulate_precisely = jit_as("simulate_precisely", simulate)

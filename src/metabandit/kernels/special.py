@@ -14,7 +14,7 @@ from numba import types
 from numba.extending import overload
 
 from .. import numerics
-from .jit import jit, lane
+from .jit import jit, lane, part
 
 f32 = np.float32
 i32 = np.int32
@@ -117,7 +117,7 @@ def normal_quantile(p):
     return above / below if abs(q) <= f32(0.425) else outer
 
 
-@jit
+@part
 def _kl_start(mean, bound, y, ln_mean, ln_rest):
     for i in range(y.shape[0]):
         m = min(max(mean[i], f32(1e-12)), f32(1))
@@ -129,7 +129,7 @@ def _kl_start(mean, bound, y, ln_mean, ln_rest):
         y[i] = max(ln_rest[i] - b - np.sqrt(f32(2) * b * m / rest), f32(-80))
 
 
-@jit
+@part
 def _kl_step(mean, bound, y, ln_mean, ln_rest):
     for i in range(y.shape[0]):
         m = mean[i]
@@ -142,7 +142,7 @@ def _kl_step(mean, bound, y, ln_mean, ln_rest):
         y[i] = max(min(y[i] + step, ln_rest[i]), f32(-80))
 
 
-@jit
+@part
 def _kl_finish(mean, bound, y):
     for i in range(y.shape[0]):
         m = mean[i]

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import jit, lane
+from .jit import lane, part
 from .rows import SLOT, STRIDE, blend, f32, i32, u32
 
 
-@jit
+@part
 def update_two(rows, sums, reward, chosen, lanes):
     """Two arms: count the rewards."""
     for i in range(lanes):
@@ -35,7 +35,7 @@ def update_two(rows, sums, reward, chosen, lanes):
         rows[5 * STRIDE + i] = blend(rows[5 * STRIDE + i], r, mask)
 
 
-@jit
+@part
 def update_two_binary(rows, sums, reward, chosen, lanes):
     """Two arms, rewards of 0 and 1: the same, and the standard deviation, which follows from the mean.
 
@@ -64,7 +64,7 @@ def update_two_binary(rows, sums, reward, chosen, lanes):
         rows[6 * STRIDE + i] = blend(rows[6 * STRIDE + i], spread, mask)
 
 
-@jit
+@part
 def copy_of_two(rows, row, target, chosen, lanes):
     """Two arms: a statistic (0: n, 1: r, 2: s) of the arm that each lane plays, to another row."""
     first = rows[row * STRIDE : row * STRIDE + lanes]
@@ -74,7 +74,7 @@ def copy_of_two(rows, row, target, chosen, lanes):
         copy[i] = blend(first[i], second[i], u32(u32(0) - chosen[i]))
 
 
-@jit
+@part
 def update(rows, sums, arms, reward, chosen, lanes):
     """Any number of arms: the same by the lane's arm; the last slot takes the new n and r."""
     slot = SLOT * arms * STRIDE
@@ -97,7 +97,7 @@ def deviation(n, square_sum, mean, binary):
     return np.sqrt(max(variance, f32(0)))
 
 
-@jit
+@part
 def deviate(rows, sums, arms, reward, chosen, binary, lanes):
     """The standard deviation of the arm just played.
 
@@ -117,7 +117,7 @@ def deviate(rows, sums, arms, reward, chosen, binary, lanes):
         rows[(SLOT * arm + 2) * STRIDE + i] = s
 
 
-@jit
+@part
 def deviate_two(rows, sums, reward, chosen, binary, lanes):
     """Two arms: the same by masks."""
     for i in range(lanes):

@@ -21,7 +21,7 @@ from .forward import (
     play_first,
     report,
 )
-from .jit import jit
+from .jit import jit, part
 
 # The rows of `room`, one flat array, as in forward.py: what plays arm 1, 2 and 3.
 _ROW = MOST_PLAYS + 16
@@ -79,7 +79,7 @@ def step_backward(m, low, high, after, after_offset, value, offset, chance, best
                         best[o + i] = bits + (4 if three >= least else 0)
 
 
-@jit
+@part
 def _split(row, upper, lower, x, alone, tied, even, room):
     """Divide a row's weights among three arms.
 
@@ -99,7 +99,7 @@ def _split(row, upper, lower, x, alone, tied, even, room):
         room[2 * _ROW + i] = w * (even + rest * three)
 
 
-@jit
+@part
 def _is_zero(row):
     wrong = 0
     for i in range(row.shape[0]):
@@ -107,7 +107,7 @@ def _is_zero(row):
     return wrong == 0
 
 
-@jit
+@part
 def _check(row, at, tables, fault):
     """Whether the indices of all states of a row that play can reach are finite; at: (n, s) of arms."""
     n1, s1, n2, s2, n3 = at
@@ -124,7 +124,7 @@ def _check(row, at, tables, fault):
     return DONE
 
 
-@jit
+@part
 def _share_row(row, at, tables, even, room):
     """Divide a row's weights among the arms by their indices."""
     n1, s1, n2, s2, n3 = at
@@ -143,7 +143,7 @@ def _share_row(row, at, tables, even, room):
     _split(row, upper, lower, x, alone, tied, even, room)
 
 
-@jit
+@part
 def _share_by_bits(row, bits, room):
     """Divide a row's weights among the arms that a table says are best."""
     for i in range(row.shape[0]):
@@ -162,7 +162,7 @@ distribution function; room: float64[2, node]
 """
 
 
-@jit
+@part
 def _share_by_draws(row, at, draws, room):
     """Divide a row's weights among the arms by how likely each has the largest draw."""
     n1, s1, n2, s2, n3 = at
@@ -183,7 +183,7 @@ def _share_by_draws(row, at, draws, room):
         room[2 * _ROW + i] = row[i] * max(1.0 - a - b, 0.0)
 
 
-@jit
+@part
 def _share_to_fewest(row, a, b, c, room):
     """Divide a row's weights among the arms with the fewest plays, which are a, b and c."""
     least = min(a, min(b, c))
@@ -198,7 +198,7 @@ def _share_to_fewest(row, a, b, c, room):
         room[2 * _ROW + i] = row[i] * (third / total)
 
 
-@jit
+@part
 def _play_row(at, states, chance, room):
     """Add what plays each arm to the rows that its failure and its success lead to."""
     n1, s1, n2, s2, n3 = at

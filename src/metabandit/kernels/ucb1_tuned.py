@@ -15,7 +15,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from .jit import jit, lane
+from .jit import jit, lane, part
 
 Pulls = namedtuple("Pulls", "count total squares ready taken buffer")
 Pulls.__doc__ = """What was pulled of each policy: how often, the sum of its rewards and of their squares.
@@ -40,7 +40,7 @@ def upper_bounds(pulls, t, out):
         out[k] = pulls.total[k] / pulls.count[k] + bonus
 
 
-@jit
+@part
 def _note(c, k, log, pulls, mean, scale):
     """The index of candidate c is mean + scale sqrt(ln t) while the variance is out of play, else -1."""
     count = pulls.count[k]

@@ -12,7 +12,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from .jit import jit, lane
+from .jit import lane, part
 from .random import CHOICE_STREAM, DELAY, WEYL, below, draw_bits, noise_bits, unit
 from .rows import SLOT, STRIDE, f32, i32, u32
 from .statistics import copy_of_two, deviation
@@ -33,7 +33,7 @@ together: whether all plays that wait get their rewards together, and count: bat
 W = 3  # the row of the plays that wait, in an arm's slot
 
 
-@jit
+@part
 def begin(arms, work, lanes):
     """No play waits."""
     work.played[:] = f32(0)
@@ -44,7 +44,7 @@ def begin(arms, work, lanes):
             work.rows[(SLOT * arm + W) * STRIDE + i] = f32(0)
 
 
-@jit
+@part
 def note_play(arms, work, counted, lanes):
     """The chosen arm has one play more, which waits."""
     rows, played, chosen = work.rows, work.played, work.chosen
@@ -66,7 +66,7 @@ def note_play(arms, work, counted, lanes):
             played[np.int64(chosen[i]) * STRIDE + i] += f32(1)
 
 
-@jit
+@part
 def reads_waiting(code):
     """Whether a lane program reads w."""
     for j in range(code.shape[0]):
@@ -76,7 +76,7 @@ def reads_waiting(code):
     return False
 
 
-@jit
+@part
 def play_in_batch(arms, binary, with_w, work, lanes):
     """Count a play of a batch, and add its reward to those that become known at its end."""
     rows, changes, chosen, reward = work.rows, work.changes, work.chosen, work.reward
@@ -122,7 +122,7 @@ def play_in_batch(arms, binary, with_w, work, lanes):
             rows[(SLOT * np.int64(chosen[i]) + W) * STRIDE + i] += f32(1)
 
 
-@jit
+@part
 def end_batch(arms, binary, uses_s, with_w, work, lanes):
     """The rewards of a batch are known."""
     rows, sums, changes = work.rows, work.sums, work.changes
@@ -152,7 +152,7 @@ def end_batch(arms, binary, uses_s, with_w, work, lanes):
         settle(arms, binary, uses_s, work, lanes)
 
 
-@jit
+@part
 def copy_played(arms, uses_s, with_w, work, lanes):
     """What is known of the arm just played, to the last slot."""
     rows, chosen = work.rows, work.chosen
@@ -167,7 +167,7 @@ def copy_played(arms, uses_s, with_w, work, lanes):
                 rows[(SLOT * arms + row) * STRIDE + i] = rows[source]
 
 
-@jit
+@part
 def put_aside(work, place, lanes):
     """Keep the arms and rewards of a step."""
     arms = work.kept_arms[place * lanes : (place + 1) * lanes]
@@ -195,7 +195,7 @@ def _add(arm, reward, i, binary, counted, work):
         changes[(2 * arm + 1) * STRIDE + i] += change * change
 
 
-@jit
+@part
 def add_rewards(arms, binary, counted, work, place, lanes):
     """Count the rewards of a step that was put aside."""
     kept = work.kept_arms[place * lanes : (place + 1) * lanes]
@@ -218,7 +218,7 @@ def add_rewards(arms, binary, counted, work, place, lanes):
         _add(np.int64(kept[i]), rewards[i], i, binary, counted, work)
 
 
-@jit
+@part
 def settle(arms, binary, uses_s, work, lanes):
     """Mean and deviation of all arms after rewards have come.
 
@@ -248,7 +248,7 @@ def settle(arms, binary, uses_s, work, lanes):
                 rows[slot + 2 * STRIDE + i] = deviation(n, squares, r, binary)
 
 
-@jit
+@part
 def send_out(step, horizon, waiting, work, lanes):
     """Give each reward of a step its random delay, and put it on the list of when it comes.
 
@@ -265,7 +265,7 @@ def send_out(step, horizon, waiting, work, lanes):
         work.heads[when * lanes + i] = i32(step)
 
 
-@jit
+@part
 def collect(when, binary, counted, work, lanes):
     """Count the rewards that come after this many plays; whether there were any."""
     any_came = False
@@ -280,7 +280,7 @@ def collect(when, binary, counted, work, lanes):
     return any_came
 
 
-@jit
+@part
 def find_lacking(arms, waiting, work, lanes):
     """How many lanes wait for an arm's first reward (work.lacks), and how many have such an arm.
 
@@ -325,7 +325,7 @@ def find_lacking(arms, waiting, work, lanes):
     return lacking, without
 
 
-@jit
+@part
 def play_wanted(work, lanes):
     """Lanes that lack a reward play what they want."""
     for i in range(lanes):
@@ -333,7 +333,7 @@ def play_wanted(work, lanes):
             work.chosen[i] = work.wanted[i]
 
 
-@jit
+@part
 def keep_shares(share, step, arms, work, lanes):
     """A random arm with the probability that gives every arm its share."""
     for i in range(lanes):
