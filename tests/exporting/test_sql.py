@@ -56,6 +56,13 @@ def queries(policies):
     return [policy for policy in policies if not refused_in_sql(policy)]
 
 
+@pytest.mark.parametrize("batch", [None, 20])
+def test_an_arm_without_rewards_may_have_nulls(database, batch):
+    query = query_of("r + 3/(n + 2)", database, start="prior-counts:plays=2,sum=1", batch=batch)
+    zeros = database.run(query, [("a", 10, 3.0), ("b", 0, 0.0), ("c", 8, 2.0)])
+    assert database.run(query, [("a", 10, 3.0), ("b", None, None), ("c", 8, 2.0)]) == zeros
+
+
 def test_the_index_is_that_of_the_machine(database):
     tables = list(arms_tables(3, 1 if database.dialect == "duckdb" else 4))
     infinite = 0

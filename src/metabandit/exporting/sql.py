@@ -234,9 +234,10 @@ def _add_counts(query: _Query, policy: ExportedPolicy, database: Dialect, *, wai
 
     reads_s = policy.reads("s")
     given = ["plays", "total", *(["squares"] if reads_s else [])]
-    columns = [f"{number(name)} AS {name}" for name in given]
+    # An arm without rewards comes out of a LEFT JOIN with NULLs.
+    columns = [f"{number(f'COALESCE({name}, 0)')} AS {name}" for name in given]
     if waits:
-        columns.append(f"{number('waiting' if policy.waiting else '0')} AS waiting")
+        columns.append(f"{number('COALESCE(waiting, 0)' if policy.waiting else '0')} AS waiting")
     query.add("given", ["arm", "ROW_NUMBER() OVER (ORDER BY arm) - 1 AS place", *columns], "arms")
     kept = ["arm", "place", "plays"]
     waiting = "waiting" if waits else ""
