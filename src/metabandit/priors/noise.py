@@ -60,6 +60,6 @@ def find_plays(means: Array) -> float | None:
 
 
 def noise_share(means: Array, plays: float) -> float:
-    """How much of the variance of means is noise, if they are shares of so many plays."""
+    """How much of the variance of means is noise, if each mean is the share of wins in this many plays."""
     variance = float(means.var())
     return float((means * (1.0 - means)).mean()) / plays / variance if variance else 1.0

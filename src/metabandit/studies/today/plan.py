@@ -24,7 +24,7 @@ SLOW = {
     "IDS": "ids",
     "KG*": "kg-star",
 }
-# For rewards in [0, 1] only, and up to so many plays only.
+# For rewards in [0, 1] only, and up to this many plays.
 _UNIT = ("KL-UCB+", "UCB1-Tuned")
 _WHITTLE_PLAYS = 200
 LEARNED = "learned"
