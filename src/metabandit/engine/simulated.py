@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -381,7 +382,11 @@ class Simulation:
             np.zeros(arms) if plays is None else plays,
             np.zeros(5),
         )
-        run, work = self.run(first * self.sampling.runs), self._workspace(problems, played)
+        begin = first * self.sampling.runs
+        if self._play_fused(begin, problems, played, outcome):
+            return
+        run, work = self.run(begin), self._workspace(problems, played)
+        begun = time.thread_time()
         if self.sampling.growth:
             from ..kernels import coarse
 
@@ -398,14 +403,56 @@ class Simulation:
         if status != self.kernel.DONE:
             name, state = self.plans[position].name, outcome.fault.tolist()
             self._refuse(status, name, state, uses_s=played.program.uses_s)
+        elif self._can_fuse(played):
+            from ..kernels import fused
 
-    def _workspace(self, problems: Any, played: Played) -> Any:
+            fused.spend(played.program, arms, time.thread_time() - begun)
+
+    def _can_fuse(self, played: Played) -> bool:
+        """Whether a program may be played by code of its own (kernels/fused.py)."""
+        behaviour, waiting = played.behaviour, played.behaviour.waiting
+        plain = behaviour.by_index and not len(behaviour.rate) + len(behaviour.needed)
+        at_once = not len(waiting.known) + len(waiting.ends) and waiting.share == 0.0
+        return bool(
+            plain
+            and at_once
+            and played.kind is np.float32
+            and self.prior.family.binary
+            and self.sampling.growth == 0.0
+            and (not played.program.uses_s or (behaviour.counts[1] == behaviour.counts[2]).all())
+        )
+
+    def _play_fused(self, begin: int, problems: Any, played: Played, outcome: Any) -> bool:
+        """Play with code of the program's own, if there is any; its plays are those of the simulator.
+
+        False also where an index is not a finite number: the simulator then finds the state.
+        """
+        from ..kernels import fused
+
+        arms = self.prior.arms
+        code = fused.find(played.program, arms) if self._can_fuse(played) else None
+        if code is None:
+            return False
+        lanes = fused.lanes(arms)
+        work = self._workspace(problems, played, lanes, fused.registers(played.program, arms))
+        plays = outcome.plays.copy()
+        run = self.run(begin)._replace(lanes=lanes)
+        if code(run, problems, played.behaviour, played.program, work, outcome) == self.kernel.DONE:
+            return True
+        outcome.plays[:] = plays
+        return False
+
+    def _workspace(
+        self, problems: Any, played: Played, lanes: int | None = None, registers: int = 0
+    ) -> Any:
         """Room for a simulation; candidates with the same program use it one after the other."""
         behaviour, program, kind = played.behaviour, played.program, played.kind
-        key = (program.registers, behaviour.memory, kind)
+        program = program._replace(registers=max(program.registers, registers))
+        lanes = self.lanes if lanes is None else lanes
+        key = (program.registers, behaviour.memory, kind, lanes)
         known = getattr(self.local, "workspace", None)
         if known is None or known[0] != key:
-            made = self.kernel.workspace(problems, behaviour, program, self.lanes, kind)
+            made = self.kernel.workspace(problems, behaviour, program, lanes, kind)
             known = self.local.workspace = (key, made)
         return known[1]._replace(scalars=program.scalars.copy())
 

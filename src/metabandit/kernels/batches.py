@@ -92,7 +92,7 @@ def _fill_index(batch, arm, n, clock, policy, values):
                         rows[STRIDE + i] = (begin + i) / batch.made
                 run_lanes(
                     program.lane_code, scalars, rows, 0, registers, SLOT, STRIDE, lanes,
-                    program.registers - SCRATCH,
+                    program.registers - SCRATCH, rows[:0],
                 )  # fmt: skip
                 for i in range(lanes):
                     values[j, k, begin + i] = rows[SLOT * STRIDE + i]

@@ -119,8 +119,9 @@ def fill_indices(program, tables, arms, t, left, plays):
             for v in range(3):
                 _copy(tables.statistics[row, v, first:last], tables.rows[v * STRIDE :])
             run_lanes(
-                program.lane_code, scalars, tables.rows, 0, registers, SLOT, STRIDE, lanes, scratch
-            )
+                program.lane_code, scalars, tables.rows, 0, registers, SLOT, STRIDE, lanes, scratch,
+                tables.rows[:0],
+            )  # fmt: skip
             _copy(tables.rows[SLOT * STRIDE :][:lanes], tables.value[row, first:])
         finite = mark_ties(tables, row, plays) and finite
     return finite

@@ -110,7 +110,8 @@ def _apply(operation, x, y, out, begin, lanes, rows):
     rows.code[0, 2] = _FIRST + x
     rows.code[0, 3] = _FIRST + y
     scratch = rows.stored + 2
-    run_lanes(rows.code, rows.scalars, rows.values[begin:], 0, 0, out, rows.points, lanes, scratch)
+    values = rows.values[begin:]
+    run_lanes(rows.code, rows.scalars, values, 0, 0, out, rows.points, lanes, scratch, values[:0])
 
 
 @part

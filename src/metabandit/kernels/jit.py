@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -98,6 +99,10 @@ def seconds_compiling() -> float:
     return _SPENT.seconds
 
 
+# The folder beside compiled kernels that has programs compiled to code of their own (fused.py).
+FUSED = "fused"
+
+
 class _Stamp:
     """Which sources the code of a cache was compiled from: those of a folder, and `others`.
 
@@ -128,6 +133,7 @@ class _Stamp:
                     return
                 for path in self.path.parent.glob("*.nb[ic]"):
                     path.unlink(missing_ok=True)
+                shutil.rmtree(self.path.parent / FUSED, ignore_errors=True)
                 self.path.write_text(self.digest)
 
     def is_ours(self) -> bool:
@@ -154,6 +160,12 @@ class _Stamp:
 
 _STAMP = _Stamp(Path(__file__).parent, Path(numerics.__file__), Path(lookahead.__file__))
 _STAMP.forget_stale_code()
+
+
+def stamp() -> str:
+    """What changes when any kernel does."""
+    return _STAMP.digest
+
 
 _FLAGS: dict[str, Any] = {
     "nopython": True,
@@ -233,6 +245,12 @@ def lane(function: Any) -> Any:
     LLVM keeps larger functions as calls, and a loop with a call in it is not vectorised.
     """
     return numba.jit(function, forceinline=True, **_FLAGS, **_NO_COUNTING)
+
+
+def exact_lane(function: Any) -> Any:
+    """The same without fused multiplication and addition: what it computes does not depend on what surrounds it."""
+    flags = {**_FLAGS, "fastmath": {"nsz"}}
+    return numba.jit(function, forceinline=True, **flags, **_NO_COUNTING)
 
 
 def jit_as(name: str, kernel: Any) -> Any:

@@ -73,14 +73,18 @@ def _exp(a, out):
         out[i] = exp(a[i])
 
 
+@lane
+def power(a, b, one):
+    """a to the power b; `one` has the type of a lane."""
+    value = exp(b * ln(a))
+    value = a * a if b == one + one else value
+    return one if b == one - one and a == one - one else value
+
+
 @part
 def _power(a, b, out):
-    one = out.dtype.type(1)
-    zero = out.dtype.type(0)
     for i in range(out.shape[0]):
-        value = exp(b[i] * ln(a[i]))
-        value = a[i] * a[i] if b[i] == one + one else value
-        out[i] = one if b[i] == zero and a[i] == zero else value
+        out[i] = power(a[i], b[i], out.dtype.type(1))
 
 
 @part
@@ -89,10 +93,40 @@ def copy(a, out):
         out[i] = a[i]
 
 
+@lane
+def _remembered(x, y, z, memory):
+    """Where in the memory a value of these three operands would stand: x, y, z, value; -1 without memory."""
+    slots = memory.shape[0] // 4
+    if slots == 0:
+        return -1
+    mixed = (
+        np.int64(y * 64.0) * 73856093 ^ np.int64(z * 64.0) * 19349663 ^ np.int64(x * 1e9) * 83492791
+    )
+    mixed ^= mixed >> 17
+    return (mixed & np.int64(slots - 1)) * 4
+
+
+@lane
+def _is_known(x, y, z, memory, at):
+    return at >= 0 and memory[at] == x and memory[at + 1] == y and memory[at + 2] == z
+
+
+@lane
+def _remember(x, y, z, value, memory, at):
+    if at >= 0:
+        memory[at], memory[at + 1], memory[at + 2], memory[at + 3] = x, y, z, value
+
+
 @part
-def _beta_quantile(p, a, b, out):
+def _beta_quantile(p, a, b, out, memory):
+    """Episodes in step have the same counts again and again: a value is computed once while it is remembered."""
     for i in range(out.shape[0]):
-        out[i] = beta_quantile(np.float64(p[i]), np.float64(a[i]), np.float64(b[i]))
+        at = _remembered(np.float64(p[i]), np.float64(a[i]), np.float64(b[i]), memory)
+        if _is_known(p[i], a[i], b[i], memory, at):
+            out[i] = memory[at + 3]
+        else:
+            out[i] = beta_quantile(np.float64(p[i]), np.float64(a[i]), np.float64(b[i]))
+            _remember(p[i], a[i], b[i], out[i], memory, at)
 
 
 @part
@@ -102,9 +136,14 @@ def _normal_quantile(p, out):
 
 
 @part
-def _beta_optimist(discount, a, b, out):
+def _beta_optimist(discount, a, b, out, memory):
     for i in range(out.shape[0]):
-        out[i] = beta_optimist(np.float64(discount[i]), np.float64(a[i]), np.float64(b[i]))
+        at = _remembered(np.float64(discount[i]), np.float64(a[i]), np.float64(b[i]), memory)
+        if _is_known(discount[i], a[i], b[i], memory, at):
+            out[i] = memory[at + 3]
+        else:
+            out[i] = beta_optimist(np.float64(discount[i]), np.float64(a[i]), np.float64(b[i]))
+            _remember(discount[i], a[i], b[i], out[i], memory, at)
 
 
 @part
@@ -113,15 +152,23 @@ def _normal_optimist(discount, out):
         out[i] = normal_optimist(np.float64(discount[i]))
 
 
+@lane
+def polynomial_1(c, x, y, z):
+    """A polynomial of degree 1 in three values."""
+    low = (c[0] + c[1] * z) + (c[2] + c[3] * z) * y
+    high = (c[4] + c[5] * z) + (c[6] + c[7] * z) * y
+    return low + high * x
+
+
 @part
 def _polynomial_1(c, x, y, z, out):
     kind = out.dtype.type
-    c0, c1, c2, c3 = kind(c[0]), kind(c[1]), kind(c[2]), kind(c[3])
-    c4, c5, c6, c7 = kind(c[4]), kind(c[5]), kind(c[6]), kind(c[7])
+    weights = (
+        kind(c[0]), kind(c[1]), kind(c[2]), kind(c[3]),
+        kind(c[4]), kind(c[5]), kind(c[6]), kind(c[7]),
+    )  # fmt: skip
     for i in range(out.shape[0]):
-        low = (c0 + c1 * z[i]) + (c2 + c3 * z[i]) * y[i]
-        high = (c4 + c5 * z[i]) + (c6 + c7 * z[i]) * y[i]
-        out[i] = low + high * x[i]
+        out[i] = polynomial_1(weights, x[i], y[i], z[i])
 
 
 @lane
@@ -144,14 +191,20 @@ def _square(c, y, z):
     return low + (middle + high * y) * y
 
 
+@lane
+def polynomial_2(c, x, y, z):
+    """A polynomial of degree 2 in three values."""
+    low = _square(c[:9], y, z)
+    middle = _square(c[9:18], y, z)
+    high = _square(c[18:], y, z)
+    return low + (middle + high * x) * x
+
+
 @part
 def _polynomial_2(c, x, y, z, out):
-    one, two, three = _nine(c, 0, out), _nine(c, 9, out), _nine(c, 18, out)
+    weights = _nine(c, 0, out) + _nine(c, 9, out) + _nine(c, 18, out)
     for i in range(out.shape[0]):
-        low = _square(one, y[i], z[i])
-        middle = _square(two, y[i], z[i])
-        high = _square(three, y[i], z[i])
-        out[i] = low + (middle + high * x[i]) * x[i]
+        out[i] = polynomial_2(weights, x[i], y[i], z[i])
 
 
 @part
@@ -261,12 +314,13 @@ def _begin(operand, arm, registers, stride):
 
 
 @jit
-def run_lanes(code, scalars, rows, arm, registers, out, stride, lanes, scratch):
+def run_lanes(code, scalars, rows, arm, registers, out, stride, lanes, scratch, memory):
     """Run a lane program for one arm.
 
     `arm` is the row of the arm's n (r, s and w follow), `registers` the row of register 0, `out` the
     row that takes the index; the last instruction writes there. `scratch` is a register row from
-    which opcodes.SCRATCH rows are free.
+    which opcodes.SCRATCH rows are free. `memory` keeps values that take long: a power of two times four
+    numbers, not numbers at first, or nothing.
     """
     last = code.shape[0] - 1
     one = rows.dtype.type(1)  # a literal 1 would widen float32 lanes to float64
@@ -332,7 +386,7 @@ def run_lanes(code, scalars, rows, arm, registers, out, stride, lanes, scratch):
             if operation == op.KL_UPPER:
                 _kl_upper(a, b, o, high, middle)
             elif operation == op.BETA_QUANTILE:
-                _beta_quantile(a, b, c, o)
+                _beta_quantile(a, b, c, o, memory)
             elif operation == op.POLYNOMIAL:
                 _polynomial(scalars[code[j, 5] :], code[j, 6], a, b, c, o, high, middle, low)
             elif operation == op.EXTERNAL:
@@ -340,7 +394,7 @@ def run_lanes(code, scalars, rows, arm, registers, out, stride, lanes, scratch):
             elif operation == op.NORMAL_QUANTILE:
                 _normal_quantile(a, o)
             elif operation == op.BETA_OPTIMIST:
-                _beta_optimist(a, b, c, o)
+                _beta_optimist(a, b, c, o, memory)
             elif operation == op.NORMAL_OPTIMIST:
                 _normal_optimist(a, o)
 

@@ -22,7 +22,7 @@ from . import waiting as later
 from .best import choose, choose_of_two
 from .jit import DECIDE, jit, jit_as, lane, part, pointer, spliced
 from .machine import run_lanes, run_step, spread_scalars
-from .opcodes import SCRATCH
+from .opcodes import BETA_OPTIMIST, BETA_QUANTILE, SCRATCH
 from .random import (
     CHOICE_STREAM,
     TIE_STREAM,
@@ -101,6 +101,10 @@ the others: one number per lane, for the step at hand
 """
 
 
+# Numbers of the machine's memory, four per value: two megabytes of float32.
+_MEMORY = 4 << 17
+
+
 def _aligned(count: int, kind: Any) -> Any:
     """Zeros that begin at a cache line: rows that straddle lines cost a tenth of the speed."""
     size = np.dtype(kind).itemsize
@@ -119,7 +123,9 @@ def workspace(problems: Any, behaviour: Any, program: Any, lanes: int, kind: Any
     )
     random, waits = len(waiting.ends) > 0, horizon > 0
     memory = max(behaviour.memory, 1) * STRIDE
-    rows = _aligned((slots + arms + 1 + program.registers) * STRIDE, kind)
+    count = (slots + arms + 1 + program.registers) * STRIDE
+    rows = _aligned(count + (_MEMORY if remembers(program) else 0), kind)
+    rows[count:] = np.nan
     sums = _aligned(2 * arms * STRIDE, kind)
     return Workspace(
         rows=rows,
@@ -151,6 +157,11 @@ def workspace(problems: Any, behaviour: Any, program: Any, lanes: int, kind: Any
         lacks=_aligned(lanes, u32),
         wanted=_aligned(lanes, u32),
     )
+
+
+def remembers(program: Any) -> bool:
+    """Whether a program has operations whose values are worth remembering."""
+    return bool(np.isin(program.lane_code[:, 0], (BETA_QUANTILE, BETA_OPTIMIST)).any())
 
 
 def window(waiting: Any) -> int:
@@ -331,6 +342,7 @@ def _index(program, scalars, rows, arm, target, arms, lanes):
         STRIDE,
         lanes,
         scratch,
+        rows[(first + arms + 1 + program.registers) * STRIDE :],
     )
 
 

@@ -1,0 +1,89 @@
+"""Programs with code of their own make the simulator's plays, bit for bit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import metabandit as mb
+from metabandit.engine.simulated import Sampling, Simulation
+from metabandit.kernels import fused
+from metabandit.learning.spaces import make_space
+
+INDICES = [
+    ("ucb1", "each-once"),
+    ("r + 3/(n + 2)", "prior-counts"),  # nothing varies with the step
+    ("r + s*sqrt(ln(t + 1)/n) + max(1/n, r - 0.2)", "prior-counts"),
+    ("min(r, 0.9) - abs(s - r)^1.5 + exp(-n)/(h + 1)", "each-once"),
+    ("t", "prior-counts"),  # all arms tie at every step
+]
+
+
+def both(
+    policy: mb.Policy, prior: mb.Prior, horizon: int, monkeypatch: pytest.MonkeyPatch
+) -> list[np.ndarray]:
+    """Regret at two checkpoints, simple regret, plays and sums: by the machine, then by code of its own."""
+    sampling = Sampling(seed=3, checkpoints=(horizon // 2, horizon))
+    simulation = Simulation(prior, horizon, sampling, [policy.plan(prior, horizon)])
+    problems = simulation.problems(0, 300)  # not a whole number of blocks
+    found = []
+    for patience in (np.inf, 0.0):
+        monkeypatch.setattr(fused, "_PATIENCE", patience)
+        fused._found.clear()
+        regret = np.zeros((3, 300))
+        plays, final = np.zeros(prior.arms), np.zeros((2, prior.arms, 300), np.float32)
+        simulation.play(0, problems, 0, regret, plays, final)
+        assert (fused.find(simulation.played[0].program, prior.arms) is None) == (patience > 0.0)
+        found.append(np.concatenate([regret.ravel(), plays, final.ravel()]))
+    return found
+
+
+@pytest.fixture(autouse=True)
+def _nothing_on_disk(monkeypatch: pytest.MonkeyPatch, tmp_path):
+    monkeypatch.setattr(fused, "FUSED", str(tmp_path))
+    monkeypatch.setattr(fused, "_found", {})
+    monkeypatch.setattr(fused, "_spent", {})
+
+
+@pytest.mark.parametrize(("text", "start"), INDICES)
+def test_two_arms(text, start, monkeypatch):
+    slow, fast = both(mb.policy(text, start=start), mb.Bernoulli(arms=2), 60, monkeypatch)
+    assert np.array_equal(slow, fast)
+
+
+@pytest.mark.parametrize(("text", "start"), [INDICES[0], INDICES[2], INDICES[4]])
+def test_more_arms(text, start, monkeypatch):
+    prior = mb.Bernoulli(alpha=[1, 2, 3.5, 1, 1], beta=[1, 1, 2, 1, 1])
+    slow, fast = both(mb.policy(text, start=start), prior, 60, monkeypatch)
+    assert np.array_equal(slow, fast)
+
+
+@pytest.mark.parametrize("space", ["power-1", "power-2"])
+def test_learned_weights_are_numbers_of_one_code(space, monkeypatch):
+    prior = mb.Bernoulli(arms=2)
+    vectors = np.random.default_rng(1).normal(size=(2, 100))
+    texts = set()
+    for vector in vectors:
+        made = make_space(space, prior)
+        policy = made.policy(vector[: len(made.free)])
+        slow, fast = both(policy, prior, 50, monkeypatch)
+        assert np.array_equal(slow, fast)
+        texts.update(fused._found)
+    assert len(texts) == 1
+
+
+def test_an_index_that_is_not_finite_is_reported_by_the_simulator(monkeypatch):
+    monkeypatch.setattr(fused, "_PATIENCE", 0.0)
+    with pytest.raises(mb.InputError, match="not a finite number"):
+        mb.evaluate(
+            "1/(n - 3)", mb.Bernoulli(arms=2), horizon=20, method="monte-carlo", floor=False
+        )
+
+
+@pytest.mark.parametrize("text", ["kl-ucb", "bayes-ucb", "eps_n-greedy"])
+def test_what_has_no_code_of_its_own_is_played_by_the_machine(text, monkeypatch):
+    monkeypatch.setattr(fused, "_PATIENCE", 0.0)
+    prior = mb.Bernoulli(arms=2)
+    simulation = Simulation(prior, 20, Sampling(), [mb.policy(text).plan(prior, 20)])
+    simulation.play(0, simulation.problems(0, 64), 0, np.zeros((2, 64)))
+    assert not any(fused._found.values())
