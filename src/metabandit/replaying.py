@@ -342,10 +342,12 @@ def replay(
             places[known.arms[place]].append(place)
         for number, item in enumerate(made):
             totals, passed = [], 0
-            for total, passed in _episodes(item, known, places, horizon, seed, asked):
-                totals.append(total)
+            for end, total in _plays(item, known, places, horizon, seed, asked):
                 if progress is not None:
-                    progress(number * len(known) + passed, len(made) * len(known))
+                    progress(number * len(known) + end, len(made) * len(known))
+                if total is not None:
+                    totals.append(total)
+                    passed = end
             results.append(_summary(item.name, totals, horizon, passed))
         results.sort(
             key=lambda found: -math.inf if found.reward is None else found.reward, reverse=True
@@ -420,15 +422,15 @@ def _range(rewards: Sequence[float]) -> object:
     return (0.0, 1.0) if min(rewards) >= 0.0 and max(rewards) <= 1.0 else (None, None)
 
 
-def _episodes(
+def _plays(
     item: Policy,
     log: Log,
     places: dict[ArmName, list[int]],
     horizon: int,
     seed: int,
     feedback: Feedback,
-) -> Iterator[tuple[float, int]]:
-    """Yield the total reward of each whole episode, and the plays of the log passed by its end.
+) -> Iterator[tuple[int, float | None]]:
+    """Yield, after each play, the plays of the log passed and, where it ends an episode, its total reward.
 
     `places` holds the positions of each arm's plays in the log.
     """
@@ -462,7 +464,7 @@ def _episodes(
                     f"the rewards of the log, or choose another policy"
                 ) from None
             total += reward
-        yield total, at
+            yield at, total if made == horizon else None
 
 
 def _summary(name: str, totals: list[float], horizon: int, passed: int) -> Replayed:

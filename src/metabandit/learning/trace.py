@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import math
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..checkpoint import check_resumable, check_same
+from ..data import read_data
 from ..errors import InputError
 from ..journal import Journal
 from ..priors.families import Array
@@ -40,12 +42,24 @@ def read_values(values: list[float | None]) -> Array:
     return np.array([math.inf if value is None else value for value in values], dtype=np.float64)
 
 
+@dataclass(frozen=True)
+class _Record:
+    """What a generation is resumed from."""
+
+    values: tuple[float | None, ...]
+    space: str
+    horizon: int
+    noise: float
+    problems: int
+    runs: int
+    work: float
+    seconds: float
+    candidates: str
+
+
 def _check_record(record: Any) -> None:
-    """TypeError or LookupError unless it has what a generation is resumed from."""
-    numbers = [item for item in record["values"] if item is not None]
-    numbers += [record[key] for key in ("noise", "problems", "runs", "work", "seconds")]
-    if not all(isinstance(item, (int, float)) for item in numbers):
-        raise TypeError("a record holds numbers")
+    """TypeError, LookupError or ValueError unless it has what a generation is resumed from."""
+    read_data(_Record, {field.name: record[field.name] for field in fields(_Record)})
 
 
 class Trace:
@@ -76,14 +90,17 @@ class Trace:
             for record in values[1:]:
                 _check_record(record)
         except (ValueError, LookupError, TypeError):
-            raise InputError(
-                f"the trace {path} is damaged and cannot be resumed; start over with --force"
-            ) from None
+            raise self._damaged() from None
         if version != VERSION:
             raise InputError(f"the trace {path} has version {version!r}, not {VERSION}")
         check_same(saved, self.settings, path, "run")
         self.records = values[1:]
         self.replayed = len(self.records)
+
+    def _damaged(self) -> InputError:
+        return InputError(
+            f"the trace {self.path} is damaged and cannot be resumed; start over with --force"
+        )
 
     def close(self) -> None:
         """Let go of the file; one without any generation is removed."""
@@ -104,6 +121,8 @@ class Trace:
                 f"it was made by another version or on another kind of machine; start over "
                 f"with --force"
             )
+        if len(record["values"]) != len(candidates):
+            raise self._damaged()
         return record
 
     def add(self, record: dict[str, Any]) -> None:

@@ -252,7 +252,8 @@ def _check_same(kept: dict[str, Any], wanted: dict[str, Any], where: str) -> Non
     """Refuse to go on with something else than what was begun."""
     kept, wanted = (json.loads(json.dumps(item)) for item in (kept, wanted))
     for item in (kept, wanted):
-        item["policy"].pop("file", None)  # where a table is does not matter
+        if isinstance(item.get("policy"), dict):
+            item["policy"].pop("file", None)  # where a table is does not matter
     for key, what in _SAME.items():
         if kept.get(key) != wanted[key]:
             raise InputError(

@@ -179,6 +179,8 @@ class Store:
             raise StoreError(
                 f"the store {self.name} has no connection to spare: {error}. Try again"
             ) from error
+        except UnicodeDecodeError as error:  # SQLite's own message names what is damaged
+            raise self.damaged("its schema is no text") from error
         except sa.exc.DBAPIError as error:
             missing = getattr(error.orig, "sqlstate", None) == _NO_TABLE
             if missing or "no such table" in str(error.orig):
@@ -188,6 +190,21 @@ class Store:
                 f"the store {self.name} does not answer: {reason}. Try again: by its id a reward counts "
                 f"once, however often it is told"
             ) from error
+
+    def damaged(self, reason: str) -> StoreError:
+        """The error for a database that holds what no player has written."""
+        return StoreError(
+            f"the store {self.name} is damaged: {reason}. Restore the database from a backup, or choose "
+            f"another"
+        )
+
+    @contextmanager
+    def sound(self, what: str) -> Iterator[None]:
+        """Values of the database are read within: what cannot be read is damaged."""
+        try:
+            yield
+        except (ValueError, TypeError, LookupError, OverflowError, RecursionError) as error:
+            raise self.damaged(f"{what} cannot be read ({error})") from error
 
     def create(self) -> bool:
         """Make the tables; False if they are there."""
@@ -234,9 +251,11 @@ class Store:
         with self.transaction(reading=True) as connection:
             self._check_version(connection)
             rows = connection.execute(query).all()
-        return [
-            (name, json.loads(state)["name"], arms, int(plays)) for name, state, arms, plays in rows
-        ]
+        found = []
+        for name, state, count, plays in rows:
+            with self.sound(f"the experiment {name!r}"):
+                found.append((str(name), str(json.loads(state)["name"]), int(count), int(plays)))
+        return found
 
 
 class Experiment:
@@ -273,7 +292,11 @@ class Experiment:
                 )
                 for place, arm in enumerate(arms):
                     connection.execute(self.arms.insert().values(**self._row(place, arm)))
-        return json.loads(found)  # type: ignore[no-any-return]
+        return self._parse(found)
+
+    def _parse(self, state: str) -> dict[str, Any]:
+        with self.store.sound(f"the experiment {self.name!r}"):
+            return dict(json.loads(state))
 
     def state(self) -> dict[str, Any] | None:
         """What the experiment was begun with; None if there is none of this name."""
@@ -282,7 +305,7 @@ class Experiment:
         with self.store.transaction(reading=True) as connection:
             self.store._check_version(connection)
             found = connection.execute(sa.select(row.state).where(row.name == self.name)).scalar()
-        return None if found is None else json.loads(found)
+        return None if found is None else self._parse(found)
 
     def _row(self, place: int, arm: Arm) -> dict[str, Any]:
         counts = {key: getattr(arm, key) for key in _COUNTS}
@@ -305,14 +328,15 @@ class Experiment:
             sa.select(*columns).where(c.experiment == self.name).order_by(c.place)
         ).all()
         arms = []
-        for name, *counts, retired in rows:
-            plays, total, spread, rewarded, waiting = counts
-            arm = Arm(
-                json.loads(name), plays, total, spread, int(rewarded), int(waiting), bool(retired)
-            )
-            arm.follow()
-            arms.append(arm)
-        return int(connection.execute(counter).scalar() or 0), arms
+        for place, (name, *counts, retired) in enumerate(rows):
+            with self.store.sound(f"arm {place} of the experiment {self.name!r}"):
+                plays, total, spread = map(float, counts[:3])
+                rewarded, waiting = map(int, counts[3:])
+                arm = Arm(json.loads(name), plays, total, spread, rewarded, waiting, bool(retired))
+                arm.follow()
+                arms.append(arm)
+        with self.store.sound(f"the selections of the experiment {self.name!r}"):
+            return int(connection.execute(counter).scalar() or 0), arms
 
     # What changes it ---------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..decisions import ByBonus, ByCuts, ByStates, ByTable, Decision, Index, Own, check_moment
-from ..errors import InputError
+from ..errors import InputError, shown
 from ..language import OPERATORS, VARIABLES, Tree, latex, names, operators, parse, text, variables
 from ..rewards import Rewards
 from ..settings import read_number, write_number
@@ -155,7 +155,7 @@ class Policy(Shown, ABC):
         start = self.start_for(setting)
         if start.each_once and horizon < prior.arms:
             raise InputError(
-                f"{self.name} plays each of the {prior.arms} arms once before it decides, so the "
+                f"{shown(self.name)} plays each of the {prior.arms} arms once before it decides, so the "
                 f"horizon must be at least {prior.arms}, not {horizon}; raise --horizon, or use "
                 f"--start prior-counts where the policy allows it"
             )
@@ -421,7 +421,7 @@ class IndexPolicy(Policy):
         for operator in sorted(operators(here.tree), reverse=True):
             if OPERATORS[operator].in_unit_interval:
                 raise InputError(
-                    f"{self.name} uses {operator}, which is for rewards in [0, 1]; those of "
+                    f"{shown(self.name)} uses {operator}, which is for rewards in [0, 1]; those of "
                     f"{setting.paid_by} lie between {setting.rewards.low:g} and "
                     f"{setting.rewards.high:g}"
                 )

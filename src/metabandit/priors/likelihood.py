@@ -8,7 +8,7 @@ reward sum, and means of mean m and standard deviation d,
 
 and arms are independent. With a level L per test (between tests: mean m, deviation D) and arms around
 it, the probability of a test is the integral over L of the product over its arms: by Gauss-Hermite
-quadrature in ln(L/(1 - L)), centred on what the test says, for counts; for means y ~ N(m, D^2 11' + diag(d^2 + e^2)).
+quadrature in x = ln(L/(1 - L)), around the integrand's maximum (Newton), for counts; for means y ~ N(m, D^2 11' + diag(d^2 + e^2)).
 
 The estimates maximise the sum of the logarithms over tests (marginal likelihood). The 95 % interval of
 a parameter holds the values x at which twice the fall of the maximum over all other parameters is
@@ -32,6 +32,9 @@ from .history import History
 _NODES = 24
 # Doublings of the step in the search for the end of an interval.
 _TRIES = 12
+# Newton's steps to the maximum of an integrand, and what keeps logits where both 1/(1 + e^x) and
+# 1/(1 + e^-x) are above 0.
+_STEPS, _WIDEST, _FURTHEST = 30, 30.0, 300.0
 
 
 @cache
@@ -95,6 +98,10 @@ class Model(ABC):
         """The least coordinate of a parameter."""
         return -math.inf if name == "mean" else math.log(self.least)
 
+    def bounds(self, place: int, at: Array) -> tuple[float, float]:
+        """Between which coordinates of a parameter there is such a prior, the others held."""
+        return -math.inf, math.inf
+
 
 def _moments(mean: Array, noise: Array) -> tuple[float, float]:
     """Mean and spread of true means, from observed ones and the variances of their noise."""
@@ -121,6 +128,17 @@ class BetaBinomial(Model):
 
     def value(self, name: str, coordinate: float) -> float:
         return 1.0 / (1.0 + math.exp(-coordinate)) if name == "mean" else math.exp(coordinate)
+
+    def bounds(self, place: int, at: Array) -> tuple[float, float]:
+        # d^2 < m (1 - m) = 1 / (2 cosh(x/2))^2, where x is the logit of m.
+        if place:
+            half = 0.5 * abs(float(at[0]))
+            return -math.inf, -half - math.log1p(math.exp(-2.0 * half))
+        widest = math.exp(min(float(at[1:].max()), 0.0))
+        if widest >= 0.5:
+            return 0.0, 0.0
+        most = 2.0 * math.log((1.0 + math.sqrt(1.0 - 4.0 * widest**2)) / (2.0 * widest))
+        return -most, most
 
     @cached_property
     def noise_variance(self) -> float:
@@ -151,7 +169,7 @@ def beta_binomial(plays: Array, wins: Array, a: float | Array, b: float | Array)
     return np.asarray(
         gammaln(a + wins)
         - gammaln(a)
-        + gammaln(b + plays - wins)
+        + gammaln(b + (plays - wins))
         - gammaln(b)
         - gammaln(a + b + plays)
         + gammaln(a + b)
@@ -198,32 +216,57 @@ class BetaLevels(BetaBinomial):
         return [mean, min(between, 0.5 * math.sqrt(mean * (1.0 - mean))), spread / 2.0]
 
     def log_likelihood(self, values: Sequence[float]) -> float:
-        from scipy.special import betaln, expit
+        from scipy.special import betaln
 
         mean, between, within = values
-        most = mean * (1.0 - mean)
-        if not (0.0 < mean < 1.0 and between**2 < most and within**2 < most):
+        if not 0.0 < mean < 1.0:
             return -math.inf
         a, b = beta_of(mean, between)
-        concentration = most / within**2 - 1.0
-        # Where a test's level lies, as if all were Gaussian: the centre and width of the nodes.
-        own = self.noise + within**2 / self.arms
-        width2 = 1.0 / (1.0 / own + 1.0 / between**2)
-        center = width2 * (self.level / own + mean / between**2)
-        slope = center * (1.0 - center)
+        concentration = mean * (1.0 - mean) / within**2 - 1.0
+        if min(a, b, concentration) <= 0.0:
+            return -math.inf
+        center, width = self._peaks(a, b, concentration)
         nodes, weights = _nodes()
         # A little wider than the integrand, which falls off no faster.
-        scale = 1.2 * np.sqrt(width2) / slope
-        x = np.log(center / (1.0 - center))[:, None] + scale[:, None] * nodes
-        level = expit(x)
-        log_density = a * np.log(level) + b * np.log1p(-level) - betaln(a, b)
-        each = level[self.tests] * concentration
-        terms = beta_binomial(self.plays[:, None], self.wins[:, None], each, concentration - each)
-        total = log_density + 0.5 * nodes**2
-        total += np.add.reduceat(terms[self.order], self.first, axis=0)
+        scale = 1.2 * width
+        x = center[:, None] + scale[:, None] * nodes
+        total = self._integrand(x, a, b, concentration) + 0.5 * nodes**2
         top = total.max(axis=1, keepdims=True)
         sums = (np.exp(total - top) * weights).sum(axis=1) * scale
-        return float((top[:, 0] + np.log(sums)).sum())
+        return float((top[:, 0] + np.log(sums)).sum() - self.count * betaln(a, b))
+
+    def _integrand(self, x: Array, a: float, b: float, concentration: float) -> Array:
+        """The logarithm of what is integrated at logits of the levels, [test, point]; without B(a, b)."""
+        from scipy.special import expit, log_expit
+
+        # Of L and of 1 - L: neither is the other's rounding error.
+        wins, losses = (concentration * expit(way)[self.tests] for way in (x, -x))
+        terms = beta_binomial(self.plays[:, None], self.wins[:, None], wins, losses)
+        sums = np.add.reduceat(terms[self.order], self.first, axis=0)
+        return np.asarray(a * log_expit(x) + b * log_expit(-x) + sums)
+
+    def _peaks(self, a: float, b: float, concentration: float) -> tuple[Array, Array]:
+        """Where the integrand of each test is largest, and its width there."""
+        # A play of an arm tells as much of the level as (c + 1)/(c + n) plays of the level itself.
+        worth = (concentration + 1.0) / (concentration + self.plays)
+        wins = a + np.bincount(self.tests, worth * self.wins, self.count)
+        losses = b + np.bincount(self.tests, worth * (self.plays - self.wins), self.count)
+        x = np.log(wins / losses)
+        width = np.minimum(np.sqrt(1.0 / wins + 1.0 / losses), _WIDEST)
+        for _ in range(_STEPS):
+            step = 0.3 * width
+            low, here, high = self._integrand(
+                x[:, None] + step[:, None] * np.array([-1.0, 0.0, 1.0]), a, b, concentration
+            ).T
+            slope, bend = (high - low) / (2.0 * step), (2.0 * here - low - high) / step**2
+            # Not far at a time: what is far off may look flat.
+            wanted = 1.0 / np.sqrt(np.maximum(bend, 0.1 / width**2))
+            width = np.minimum(np.clip(wanted, width / 3.0, 3.0 * width), _WIDEST)
+            move = np.clip(slope * width**2, -2.0 * width, 2.0 * width)
+            x = np.clip(x + move, -_FURTHEST, _FURTHEST)
+            if (np.abs(move) < 0.1 * width).all():
+                break
+        return x, width
 
     def simulate(self, values: Sequence[float], rng: np.random.Generator, count: int) -> Array:
         mean, between, within = values
@@ -337,11 +380,20 @@ class Maximum:
         free = [each for each in range(len(self.at)) if each != place]
         at = others.copy()
         at[place] = coordinate
+        if not math.isfinite(self._loss(at)):
+            # There is no such prior: the others cannot stay where they are.
+            for one in free:
+                bottom, top = self.model.bounds(one, at)
+                inset = min(0.1, 0.25 * (top - bottom))
+                at[one] = min(max(at[one], bottom + inset), top - inset)
+            if not math.isfinite(self._loss(at)):
+                return math.inf, others
         if len(free) == 1:
             (one,) = free
+            bottom, top = self.model.bounds(one, at)
             for _ in range(20):
                 width = 3.0 * self._widths[one]
-                low, high = at[one] - width, at[one] + width
+                low, high = max(at[one] - width, bottom), min(at[one] + width, top)
 
                 def along(x: float) -> float:
                     at[one] = x
@@ -351,7 +403,9 @@ class Maximum:
                     along, bounds=(low, high), method="bounded", options={"xatol": 0.003 * width}
                 )
                 at[one] = max(float(found.x), self.floor[one])
-                if min(at[one] - low, high - at[one]) > 0.05 * width or at[one] <= self.floor[one]:
+                inside = at[one] - low > 0.05 * width or low == bottom
+                inside = inside and (high - at[one] > 0.05 * width or high == top)
+                if inside or at[one] <= self.floor[one]:
                     break
             return float(self._loss(at)), at
         simplex = np.vstack([at[free], at[free] + np.diag(0.5 * self._widths[free])])
@@ -389,23 +443,27 @@ class Maximum:
         from scipy.optimize import brentq
 
         width = float(self._widths[place])
-        others = self.at
 
-        def excess(coordinate: float) -> float:
-            nonlocal others
-            loss, others = self._profile(place, coordinate, others)
-            return float(min(loss - self.loss - allowed, 1e6))
+        def excess(coordinate: float, others: Array) -> tuple[float, Array]:
+            loss, found = self._profile(place, coordinate, others)
+            return float(min(loss - self.loss - allowed, 1e6)), found
 
         inner, step = float(self.at[place]), 1.5 * width
-        outer = inner
+        outer, others, below = inner, self.at, -allowed
         for _ in range(_TRIES):
             outer = max(inner + way * step, float(self.floor[place]))
-            if excess(outer) > 0.0:
+            above, found = excess(outer, others)
+            if above > 0.0:
                 break
             if outer <= self.floor[place]:
                 return outer
-            inner, step = outer, 1.5 * step
+            inner, others, below, step = outer, found, above, 1.5 * step
         else:
             return outer
-        others = self.at
-        return float(brentq(excess, inner, outer, xtol=0.005 * width, rtol=1e-12))
+        # From where the others are at the inner end, so that a coordinate has one value.
+        known = {inner: below, outer: above}
+
+        def between(coordinate: float) -> float:
+            return known[coordinate] if coordinate in known else excess(coordinate, others)[0]
+
+        return float(brentq(between, inner, outer, xtol=0.005 * width, rtol=1e-12))
