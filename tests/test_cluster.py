@@ -71,9 +71,7 @@ def plain(tmp_path_factory):
 
     def find(kind):
         if kind not in known:
-            folder = tmp_path_factory.mktemp(kind)
-            code, output, errors = finish(start(folder, *KINDS[kind]), folder)
-            assert code == 0, errors
+            output = commands.answer(KINDS[kind], tmp_path_factory.mktemp(kind))
             known[kind] = result_of(kind, output)
         return known[kind]
 
@@ -341,6 +339,5 @@ def test_what_was_finished_is_kept_when_all_is_lost(kind, lost, plain, site, tmp
     # In one process, from what is there.
     assert kept(kind, folder) > 0
     again = () if kind == "reproduce" else ("--resume",)
-    code, output, errors = finish(start(folder, *command, *again, "--json"), folder)
-    assert code == 0, errors
+    output = commands.answer([*command, *again, "--json"], folder)
     assert result_of(kind, output) == plain(kind)

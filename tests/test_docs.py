@@ -26,8 +26,8 @@ from metabandit.studies.records import Records
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-# These start processes, or write a journal to disk play by play.
-SLOW = {"cluster.md-0", "production.md-0"}
+# These start processes, as the tests of what they register need not, or write a journal play by play.
+SLOW = {"cluster.md-0", "production.md-0", "extending.md-4", "extending.md-6", "extending.md-7"}
 BLOCKS = [
     pytest.param(*code, id=name, marks=[pytest.mark.slow] if name in SLOW else [])
     for page in PAGES

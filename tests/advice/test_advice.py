@@ -239,7 +239,16 @@ def test_the_policy_of_today_is_kept_where_nothing_is_better():
     assert advice.summary().startswith("Keep an equal split: it brings 6.000 rewards per test")
 
 
-@pytest.mark.parametrize("today", ["gittins", "bayes-ucb", "r + 1/n", "thompson:a=2"])
+@pytest.mark.parametrize(
+    "today",
+    [
+        "r + 1/n",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("gittins", "bayes-ucb", "thompson:a=2")
+        ),
+    ],
+)
 def test_any_policy_can_be_what_is_done_today(today):
     found = mb.advise(mb.Bernoulli(arms=3), 8, today=today, effort=0.0005)
     assert found.today.name == today

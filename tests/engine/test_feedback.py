@@ -363,11 +363,13 @@ def test_feedback_of_a_shorter_horizon():
 
 
 def test_shares_are_kept():
-    """Greedy play on very different arms: the worse one is played as often as its share says."""
+    """Greedy play on very different arms: the worse one is played as often as its share says.
+
+    It is played once or twice more at the beginning, and never less.
+    """
     table = mb.Table([[0.9, 0.1]])
-    feedback = Feedback(min_share=0.1)
-    found = exact("r", table, 400, feedback)
-    assert found.plays[1] == pytest.approx(40.0, abs=2.0)
+    found = exact("r", table, 200, Feedback(min_share=0.1))
+    assert 20.0 <= found.plays[1] <= 21.5
     assert exact("r", table, 100, Feedback(min_share=0.5)).plays[0] == pytest.approx(50.0, abs=1e-9)
 
 

@@ -82,6 +82,7 @@ def test_a_comparison_shows_the_bound_when_it_is_wanted_or_known():
     assert mb.evaluate(*task, floor=False, **options).floor is None
 
 
+@pytest.mark.slow
 def test_what_is_learned_stands_on_the_bound():
     learned = mb.learn("r + a/n", mb.Bernoulli(5), 15, effort=0.02, generations=1)
     assert learned.comparison.floor.kind == "bound"

@@ -330,7 +330,10 @@ def test_sqlglot_parses_every_query(dialect):
         assert [item.key for item in found] == ["select"]
 
 
-@pytest.mark.parametrize("dialect", OTHERS)
+@pytest.mark.parametrize(
+    "dialect",
+    [pytest.param(name, marks=[] if name == "mysql" else [pytest.mark.slow]) for name in OTHERS],
+)
 def test_other_dialects_say_the_same_when_they_are_transpiled(dialect):
     sqlglot = pytest.importorskip("sqlglot")
     pytest.importorskip("duckdb")

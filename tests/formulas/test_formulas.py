@@ -477,7 +477,9 @@ def test_ucb1_tuned_pulls_as_the_slow_version_does():
     assert way.now_count.sum() == 3000
 
 
-@pytest.mark.parametrize("kind", [ExactSearch, Halving, Ucb1Tuned])
+@pytest.mark.parametrize(
+    "kind", [ExactSearch, Halving, pytest.param(Ucb1Tuned, marks=pytest.mark.slow)]
+)
 def test_a_search_goes_on_from_its_state(five, kind, monkeypatch):
     monkeypatch.setattr(ExactSearch, "_SCREENED", 500)
     monkeypatch.setattr(ExactSearch, "_CHUNK", 100)

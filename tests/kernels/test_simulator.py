@@ -139,7 +139,7 @@ def test_many_plays_are_like_the_twin(text, name):
         "bayes-ucb",
         "ogi",
         "ids",
-        "ids:sigma=1",
+        pytest.param("ids:sigma=1", marks=pytest.mark.slow),
         "ttts:keep=0.7",
         "kg",
         "kg-star",
@@ -163,7 +163,7 @@ def test_gittins_plays_gaussian_arms_like_the_twin(text):
         assert_same_play(text, PRIORS[name])
 
 
-@pytest.mark.parametrize("name", ["three-bernoulli", "gaussian"])
+@pytest.mark.parametrize("name", [THREE, "gaussian"])
 def test_gittins_plays_long_horizons_like_the_twin(name):
     assert_same_play("gittins", PRIORS[name], horizon=250, episodes=5)
 

@@ -257,6 +257,9 @@ def test_play_without_a_store_imports_no_database():
 # Many processes --------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    "url", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True
+)
 def test_eight_processes_count_exactly(url):
     check_many(url, 40, 20)
 

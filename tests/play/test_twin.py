@@ -104,17 +104,21 @@ def test_arms_of_which_different_things_are_known(text):
 
 
 @pytest.mark.parametrize(
-    "name",
+    ("name", "prior"),
     [
-        pytest.param(name, marks=[pytest.mark.slow] if name == "gittins" else [])
+        pytest.param(name, prior, id=f"{prior}-{name}", marks=[pytest.mark.slow] if slow else [])
+        for prior in (
+            mb.Bernoulli(arms=5),
+            mb.BetaRewards(arms=3, concentration=4.0),
+            mb.Gaussian(arms=3),
+        )
         for name in [*CATALOGUE, *OTHERS]
         if name not in ("optimal", "whittle")
+        for slow in [
+            name == "gittins"
+            or (name in ("ids", "kg-star", "ttts") and isinstance(prior, mb.BetaRewards))
+        ]
     ],
-)
-@pytest.mark.parametrize(
-    "prior",
-    [mb.Bernoulli(arms=5), mb.BetaRewards(arms=3, concentration=4.0), mb.Gaussian(arms=3)],
-    ids=str,
 )
 def test_plays_are_those_of_the_twin_on_other_problems(name, prior):
     policy = OTHERS.get(name) or mb.policy(name)

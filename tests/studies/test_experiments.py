@@ -20,6 +20,7 @@ from metabandit.studies.maes2012.run import reproduce
 from metabandit.studies.records import Records
 from metabandit.studies.steps import RECORDS, UNFINISHED
 from metabandit.workers import Workers
+from tests.commands import answer
 
 TINY = Scale(
     generations=2,
@@ -461,13 +462,14 @@ def test_what_cannot_be_reproduced_is_refused(options, message, tmp_path):
 @pytest.mark.slow
 def test_a_killed_run_goes_on_to_the_same_records(tmp_path):
     """The real command, killed in the middle of two steps."""
-    command = [sys.executable, "-m", "metabandit", "reproduce", "curves", "--scale", "quick"]
-    whole = subprocess.run([*command, "--out", "whole"], cwd=tmp_path, capture_output=True)
-    assert whole.returncode == 0, whole.stderr
+    command = ["reproduce", "curves", "--scale", "quick"]
+    answer([*command, "--out", "whole"], tmp_path)
     path = tmp_path / "broken" / RECORDS
     for horizon in (100, 1000):
         run = subprocess.Popen(
-            [*command, "--out", "broken"], cwd=tmp_path, stdout=subprocess.DEVNULL
+            [sys.executable, "-m", "metabandit", *command, "--out", "broken"],
+            cwd=tmp_path,
+            stdout=subprocess.DEVNULL,
         )
         trace = path.parent / UNFINISHED / f"learn-power-1-{horizon}.trace.jsonl"
         # Its settings and two generations at least.
@@ -477,8 +479,7 @@ def test_a_killed_run_goes_on_to_the_same_records(tmp_path):
         os.kill(run.pid, signal.SIGKILL)
         run.wait()
         assert f"learn/power-1/{horizon}" not in Records.read(path)
-    end = subprocess.run([*command, "--out", "broken"], cwd=tmp_path, capture_output=True)
-    assert end.returncode == 0, end.stderr
+    answer([*command, "--out", "broken"], tmp_path)
     lines = [(tmp_path / name / RECORDS).read_text().splitlines() for name in ("whole", "broken")]
     assert [result_of(line) for line in lines[0]] == [result_of(line) for line in lines[1]]
     assert sorted(item.name for item in path.parent.iterdir()) == [RECORDS, "report.html"]
