@@ -9,9 +9,15 @@ import numpy as np
 import pytest
 
 import metabandit as mb
+from metabandit.engine.task import read_task
+from metabandit.learning.judges import Judge, judging_method
 from tests.commands import answer
 
 ROWS = [[0.2, 0.6], [0.5, 0.4], [0.5, 0.4], [0.0, 0.1], [1.0, 0.9]]
+
+
+# The second row has twice the weight in place of being listed twice.
+WEIGHED = ([ROWS[0], ROWS[1], ROWS[3], ROWS[4]], [1.5, 3.0, 1.5, 1.5])
 
 
 def best_reward(rows, horizon, each_once=False):
@@ -43,13 +49,14 @@ def best_reward(rows, horizon, each_once=False):
     ],
 )
 def test_optimum_is_that_of_fractions(horizon, start):
-    best = mb.optimal(mb.Table(ROWS), horizon, start=start)
     expected = best_reward(ROWS, horizon, each_once=start == "each-once")
-    assert best.kind == "optimum"
-    assert best.expected_reward == pytest.approx(float(expected), abs=1e-12)
-    assert best.regret == pytest.approx(
-        horizon * float(np.max(ROWS, axis=1).mean()) - float(expected), abs=1e-12
-    )
+    for table in (mb.Table(ROWS), mb.Table(WEIGHED[0], weights=WEIGHED[1])):
+        best = mb.optimal(table, horizon, start=start)
+        assert best.kind == "optimum"
+        assert best.expected_reward == pytest.approx(float(expected), abs=1e-12)
+        assert best.regret == pytest.approx(
+            horizon * float(np.max(ROWS, axis=1).mean()) - float(expected), abs=1e-12
+        )
 
 
 def test_many_problems_of_a_beta_prior_have_about_its_optimum():
@@ -84,6 +91,47 @@ def test_exact_search_on_a_table_is_exact():
         )
         assert entry.regret == pytest.approx(exact[0].mean_regret, abs=1e-10)
     assert mb.search(table, 24, length=2).strategy == "exact"
+
+
+def test_weights_are_those_of_repeated_rows():
+    repeated, weighed = mb.Table(ROWS), mb.Table(WEIGHED[0], weights=WEIGHED[1])
+    names = ["gittins", "ucb1-tuned", "thompson"]
+    one, other = (mb.evaluate(names, table, 20, method="exact") for table in (repeated, weighed))
+    assert other.floor.regret == pytest.approx(one.floor.regret, abs=1e-12)
+    for name in names:
+        assert other[name].mean_regret == pytest.approx(one[name].mean_regret, abs=1e-12)
+        assert other[name].simple_regret == pytest.approx(one[name].simple_regret, abs=1e-12)
+        assert other[name].plays == pytest.approx(one[name].plays, abs=1e-11)
+    # Single problems would count alike.
+    with pytest.raises(mb.InputError, match="draw problems"):
+        other.share_of_wins("gittins", "thompson")
+    found = mb.evaluate("ucb1-tuned", weighed, 20, method="monte-carlo", episodes=20_000)
+    exact = one["ucb1-tuned"].mean_regret
+    assert abs(found[0].mean_regret - exact) < 4.0 * found[0].standard_error
+    first, second = (mb.search(table, 20, length=2) for table in (repeated, weighed))
+    assert second.strategy == "exact"
+    assert [entry.formula for entry in first.entries[:3]] == [
+        entry.formula for entry in second.entries[:3]
+    ]
+    assert second.entries[0].regret == pytest.approx(first.entries[0].regret, abs=1e-10)
+
+
+@pytest.mark.parametrize("objective", ["regret", "simple", "quantile:q=0.8"])
+def test_learning_goes_by_the_weights(objective):
+    """One problem that is nearly always met is learned for."""
+    table = mb.Table([[0.9, 0.1], [0.1, 0.9]], weights=[1e6, 1])
+    alone = mb.Table([[0.9, 0.1]])
+    values = []
+    for prior in (table, alone):
+        task = read_task(prior, 10, objective=objective)
+        judge = Judge(task, judging_method(mb.policy("ucb1"), task), seed=0)
+        values.append(judge.judge([mb.policy("ucb1"), mb.policy("greedy")], 0)[0])
+    assert values[0] == pytest.approx(values[1], abs=1e-4)
+
+
+def test_three_arms_of_a_table_have_no_floor():
+    with pytest.raises(mb.InputError, match="tables of 2 Bernoulli arms"):
+        mb.optimal(mb.Table([[0.1, 0.2, 0.3]]), 10)
 
 
 def test_half_of_a_table_is_measured_against_its_own_floor():

@@ -202,6 +202,37 @@ def test_text_of_a_table_reads_back(settings, tmp_path):
     assert same(mb.prior(str(prior)), prior)
 
 
+def test_weights_of_a_table(tmp_path):
+    path = tmp_path / "means.csv"
+    path.write_text("test,a,b,Weight\none,0.1,0.2,3\ntwo,0.6,0.5,1\n")
+    for prior in (mb.Table(path), mb.Table([[0.1, 0.2], [0.6, 0.5]], weights=[0.3, 0.1])):
+        assert prior.arms == 2
+        assert np.allclose(prior.weights, [0.75, 0.25])
+        assert prior.expected_best() == pytest.approx(0.3)
+        drawn = prior.draw(np.random.default_rng(7), PROBLEMS)[:, 0, 0]
+        share = np.mean(drawn == 0.1)
+        assert abs(share - 0.75) <= 5 * math.sqrt(0.75 * 0.25 / PROBLEMS)
+    rows = np.random.default_rng(0).uniform(size=(30, 2))
+    part = mb.Table(rows, weights=np.arange(1, 31)).split()
+    for some in (part, part.held_out):
+        assert some.weights.sum() == pytest.approx(1.0)
+        numbers = [1 + int(np.flatnonzero((rows == row).all(axis=1))[0]) for row in some.means]
+        assert np.allclose(some.weights, np.array(numbers) / sum(numbers))
+    assert mb.Table(rows, weights=np.full(30, 0.7)).even
+    for weights, words in (
+        ([1], "one weight per problem"),
+        ([1, 0], "greater than 0"),
+        ([1, math.nan], "finite"),
+        (["x", 1], "numbers"),
+    ):
+        with pytest.raises(mb.InputError, match=words):
+            mb.Table([[0.1, 0.2], [0.6, 0.5]], weights=weights)
+    with pytest.raises(mb.InputError, match="title weight"):
+        mb.Table(path, weights=[1, 2])
+    with pytest.raises(mb.InputError, match="weights"):
+        mb.prior(f"table:path={path},weights=1")
+
+
 def test_prior_text():
     prior = mb.prior("bernoulli:alpha=3:1,beta=2:1")
     assert (prior.arms, prior.alpha, prior.beta) == (2, (3.0, 1.0), (2.0, 1.0))
@@ -289,6 +320,10 @@ def test_tables_with_and_without_header(content, tmp_path):
         ("a\n0.1\n0.2\n", {}, ["1 column", "at least 2"]),
         ("", {}, ["no problem"]),
         ("a,b\n", {}, ["no problem"]),
+        ("a,b,weight\n0.1,0.2,0\n", {}, ["line 2, column 3", "greater than 0"]),
+        ("a,b,weight\n0.1,0.2,\n", {}, ["line 2, column 3", "empty"]),
+        ("a,weight\n0.1,1\n", {}, ["1 column", "at least 2"]),
+        ("a,b,weight,weight\n0.1,0.2,1,1\n", {}, ["2 columns", "weight"]),
         ("0.1,0.2\n", {"arms": 3}, ["2 columns", "3"]),
         ("0.1,0.2\n", {"family": "poisson"}, ["'poisson'", "bernoulli, beta, gaussian"]),
         ("0.1,0.2\n", {"noise": 0}, ["noise", "greater than 0"]),

@@ -277,5 +277,5 @@ def _expected_best(prior: Prior, means: Array) -> float:
     if type(prior) is Bernoulli:
         return prior.expected_best()
     if type(prior) is Table:
-        return float(prior.means.max(axis=1).mean())
+        return prior.expected_best()
     return float(means.max(axis=1).mean())

@@ -129,7 +129,8 @@ def _table(prior: Table, seed: int) -> _Ways:
     means = prior.means
     middle = means.mean(axis=1, keepdims=True)
     yield f"{CLOSER} (halfway to their row's mean)", {"path": (means + middle) / 2.0}
-    if len(means) > 1:
+    # A row's weight says nothing of an arm in another.
+    if len(means) > 1 and prior.even:
         mixed = np.random.default_rng(seed).permuted(means, axis=0)
         yield "arms independent (each column in another order)", {"path": mixed}
     if prior.family == GAUSSIAN:

@@ -21,9 +21,10 @@ m - c, and expectations are over intervals of the reward (kernels/bounds.py), ag
 
 **A correction** theta x (T - i - 1)(E[m_{i+1}] - m_{i+1}) with mean zero makes f tighter. theta depends on i,
 m_i, c_i and on the other arms' whole sequences: as arms are independent, these say nothing of the next reward
-of this one, so that the mean stays zero. The best mean that another arm has after T - i pulls, all that
-i pulls of this one leave, says most. The bound is convex in theta, which is learned by stochastic subgradients,
-on scenarios of its own.
+of this one, so that the mean stays zero. What says most is the best mean that another arm has after T - i
+pulls, all that i pulls of this one leave, and how many pulls of other arms have charges above c_i: an index
+policy makes those before this one. The bound is convex in theta, which is learned by stochastic
+subgradients, on scenarios of its own.
 
 **Long horizons.** After the first pulls V is tabulated at some numbers of pulls only (kernels/charge.py), and
 the maximum over n_1 + ... + n_K = T is taken over blocks of pulls (kernels/bounds.py: relax), which
@@ -67,7 +68,7 @@ from .lagrange import lagrangian_prices, suits_lagrangian
 from .scenarios import BATCH, Scenarios, scenario_seconds, table_seconds
 
 # A change of this file that changes figures makes it another version: kept bounds are computed again.
-VERSION = 2
+VERSION = 3
 
 BOUND = "bound"
 CHARGE, CORRECTED, LAGRANGIAN = "charge", "corrected charge", "Lagrangian"

@@ -2,7 +2,7 @@
 
 The list is a prior whose arms depend on each other: what one brings says which problem it is, and so what
 to expect of the other. Counts are still all that matters. Let L(n, s) be how likely a sequence of rewards
-with these counts is, on average over the list, and u(n, s) the same for independent arms with uniform means.
+with these counts is, on average over the list with its weights, and u(n, s) the same for independent arms with uniform means.
 With r = L/u, p_k = (1 + s_k)/(2 + n_k), and W = r V, V being the most that can be expected of the plays that
 are left,
 
@@ -47,8 +47,8 @@ def likelihood_ratios(means: Array, n: int) -> Array:
 
 def ratio_slice(prior: Table, made: int, offset: Any, stride: Any) -> Array:
     """r of all states after `made` plays, laid out as kernels/backward.py has them."""
-    problems, repeats = np.unique(prior.means, axis=0, return_counts=True)
-    weights = repeats[:, None] / repeats.sum()
+    problems, place = np.unique(prior.means, axis=0, return_inverse=True)
+    weights = np.bincount(place.ravel(), prior.weights)[:, None]
     ratio = np.zeros(offset[-1])
     for n1 in range(made + 1):
         first = likelihood_ratios(problems[:, 0], n1)
@@ -86,4 +86,4 @@ def solve_listed(
     # One play of each arm: with uniform means each outcome has probability 1/4.
     rows = offset[1] + stride[1] * np.arange(2)
     after = 0.25 * sum(value[row : row + 2].sum() for row in rows)
-    return float(prior.means.sum(axis=1).mean() + after)
+    return float(prior.average(prior.means.sum(axis=1)) + after)

@@ -107,7 +107,7 @@ class Scenarios:
     def _check(self) -> None:
         """Refuse what does not fit in memory or time."""
         arms, horizon = self.prior.arms, self.horizon
-        needed = self.threads * arms * (horizon + 1) * 60
+        needed = self.threads * arms * ((horizon + 1) * 60 + _MOST_PRICES * 8)
         if isinstance(self.prior, Bernoulli):
             entries = math.comb(min(horizon, _FIRST) + 1, 2) + 129 * len(_stages(horizon))
             needed += 4 * len(_kinds(self.prior)) * entries * _prices(self.prior, horizon)
@@ -134,7 +134,7 @@ class Scenarios:
         return np.uint64(int.from_bytes(digest[:8], "little"))
 
     def _levels(self, best: Array, prices: Array) -> dict[str, Any]:
-        """What corrections go by: pulls by powers of the root of 2, charges by how often they occur."""
+        """What corrections go by: pulls by powers of the root of 2, rivals by how often they occur."""
         pulls = np.floor(2.0 * np.log2(np.arange(self.horizon) + 1.0))
         level = np.unique(pulls, return_inverse=True)[1].astype(np.int64)
         worths = self.kernel.WORTHS
@@ -265,6 +265,7 @@ class Scenarios:
             arms, horizon = self.prior.arms, self.horizon
             by_arm, by_play = (arms, horizon + 1), max(arms, horizon) + 1
             by_block = (arms, horizon // self.width + 1)
+            prices = len(self.arms.worth_level)
             self.local.room = self.kernel.Room(
                 draw=np.zeros((arms, horizon)),
                 mean=np.zeros(by_arm),
@@ -275,6 +276,8 @@ class Scenarios:
                 first=np.zeros(horizon + 1),
                 second=np.zeros(horizon + 1),
                 lead=np.zeros(horizon + 1, np.int64),
+                dearer=np.zeros((arms, prices), np.int64),
+                all_dearer=np.zeros(prices, np.int64),
                 plays=np.zeros(arms, np.int64),
                 best=np.zeros(arms, np.int64),
                 most=np.zeros(arms),

@@ -258,7 +258,7 @@ def expected_best(prior: Prior) -> float | None:
     if type(prior) is Bernoulli:
         return prior.expected_best()
     if isinstance(prior, Table) and prior.family.binary:
-        return float(prior.means.max(axis=1).mean())
+        return prior.expected_best()
     return None
 
 
@@ -269,14 +269,16 @@ def _identity(task: Task, policies: Sequence[Policy]) -> dict[str, Any]:
         return hashlib.sha256(b"|".join(parts)).hexdigest()[:16]
 
     prior = task.prior
-    some = prior.means if isinstance(prior, Table) else prior.draw(np.random.default_rng(0), 64)
+    some = [prior.draw(np.random.default_rng(0), 64)]
+    if isinstance(prior, Table):
+        some = [prior.means] if prior.even else [prior.means, prior.weights]
     settings = {
         "policies": ", ".join(item.name for item in policies),
         "prior": str(prior),
         "arms": prior.arms,
         # Names may stay when what they stand for changes.
         "rules of the policies": digest(*map(_essence, policies)),
-        "sample of the problems": digest(np.ascontiguousarray(some).tobytes()),
+        "sample of the problems": digest(*(np.ascontiguousarray(part).tobytes() for part in some)),
         "versions": stamp(),
         "horizon": task.horizon,
         "feedback": str(task.feedback),

@@ -118,7 +118,9 @@ class Exact:
             if point >= run.begin:
                 each = run.plays_on(self.prior.means, point)
             regret = (each * self.gaps).sum(axis=1)
-            return regret.mean(), each.mean(axis=0), regret
+            # With weights the single problems are no sample of the prior.
+            known = regret if self.prior.even else None
+            return self.prior.average(regret), self.prior.average(each), known
         if point >= run.begin:
             reward, plays = run.totals(point)
             return point * self.best - reward, plays, None
@@ -126,7 +128,8 @@ class Exact:
 
     def _simple(self, run: TwoArms | ThreeArms) -> float:
         if isinstance(self.prior, Table):
-            return float((run.recommended_on(self.prior.means) * self.gaps).sum(axis=1).mean())
+            each = run.recommended_on(self.prior.means)
+            return float(self.prior.average((each * self.gaps).sum(axis=1)))
         return self.best - run.recommended()
 
     def alone(self, plan: Plan, points: Sequence[int]) -> Evaluation:
@@ -136,6 +139,9 @@ class Exact:
 
     def regret(self, plans: Sequence[Plan], simple: bool, threads: int = 1) -> Array:
         """Regret or simple regret of each policy: its mean, or that on each problem of a table.
+
+        If the problems of a table have different weights, each is scaled by its own, so that the mean of
+        all is that over the prior.
 
         [policy, problem] with one column for the mean; infinite where an index is not finite.
         """
@@ -158,7 +164,10 @@ class Exact:
         if isinstance(self.prior, Table):
             means = self.prior.means
             each = run.recommended_on(means) if simple else run.plays_on(means, self.horizon)
-            return np.asarray((each * self.gaps).sum(axis=1))
+            regret = (each * self.gaps).sum(axis=1)
+            return np.asarray(
+                regret if self.prior.even else regret * self.prior.weights * len(regret)
+            )
         if simple:
             return np.array([self.best - run.recommended()])
         return np.array([self.horizon * self.best - run.totals(self.horizon)[0]])

@@ -25,8 +25,9 @@ BERNOULLI = 0
 GAUSSIAN = 1
 
 # The coarse state of an arm: its pulls (`Arms.level`), and the distance of mean and charge in deviations of
-# the mean. To each belong corrections, of which three are added up: one by the charge (`Arms.worth_level`),
-# one by the distance of mean and rival, and one by the rival.
+# the mean. To each belong corrections, of which three are added up: one by the distance of mean and rival, one by
+# the rival (`Arms.worth_level`), and one by the pulls of the other arms that come first, as a share of
+# those that are left.
 DISTANCES = 14
 _NEAREST = -2.6
 _STEP = 0.5
@@ -34,7 +35,9 @@ WORTHS = 8
 RIVALS = 10
 _NEAREST_RIVAL = -2.7
 _RIVAL_STEP = 0.6
-CORRECTIONS = WORTHS + RIVALS + WORTHS
+TURNS = 10
+_TURN_STEP = 0.15
+CORRECTIONS = RIVALS + WORTHS + TURNS
 
 Arms = namedtuple(
     "Arms",
@@ -62,7 +65,7 @@ value: float64[n, j], V as kernels/gittins.py has it
 point, chance: float64[q], mean and probability of the q-th interval of a standard normal number; they
     are WIDTH wide from -FURTHEST on, the first and the last without end
 
-level: int64[n], coarse pulls; worth_level: int64[price], coarse charges; cells: coarse states of a row
+level: int64[n], coarse pulls; worth_level: int64[price], coarse rivals; cells: coarse states of a row
 """
 
 FURTHEST = 4.0
@@ -70,7 +73,7 @@ WIDTH = 0.5
 
 Room = namedtuple(
     "Room",
-    "draw mean total index cell shift first second lead plays best most kept at loss size order choice "
+    "draw mean total index cell shift first second lead dearer all_dearer plays best most kept at loss size order choice "
     "before after",
 )
 Room.__doc__ = """What a thread works in.
@@ -78,6 +81,8 @@ Room.__doc__ = """What a thread works in.
 draw: float64[arm, n], what settles a reward: a uniform number, or a standard normal one
 mean, index: float64[arm, n], after n pulls; total: float64[arm, n], f
 first, second: float64[n], the two largest means after n pulls each, and lead: int64[n], the arm of the first
+dearer: int64[arm, price], pulls of an arm until its charge is down to a price; all_dearer: int64[price],
+    of all arms together
 cell: int32[arm, n, 3] and shift: float64[arm, n], the correction of a pull is shift times the sum of theta[cell]
 plays: int64[arm], of the index policy; best: int64[arm], of the best in hindsight
 most, kept, at, loss, size, order, choice, before, after: for `relax`
@@ -102,21 +107,36 @@ def _level(distance, nearest, step, count):
 
 
 @lane
-def _worth(arms, x):
-    """The coarse level of a charge or mean."""
+def _price_below(arms, x):
+    """The last price that is not above a charge or mean."""
     last = arms.worth_level.shape[0] - 1.0
-    return arms.worth_level[np.int64(min(max((x - arms.low) / arms.step, 0.0), last))]
+    return np.int64(min(max((x - arms.low) / arms.step, 0.0), last))
 
 
 @lane
-def _place(arms, row, n, distance, charge, mean, rival, deviation, cell):
-    """The corrections of a pull."""
+def _rival(room, k, n):
+    """The best mean of the other arms after the pulls that n of this arm leave."""
+    left = room.mean.shape[1] - 1 - n
+    return room.second[left] if room.lead[left] == k else room.first[left]
+
+
+@lane
+def _place(arms, room, k, n, charge, deviation, cell):
+    """The corrections of a pull.
+
+    Charges fall from pull to pull, and play goes by the largest. The other arms have had the pulls whose
+    charges are above this one when its turn comes, if they leave any.
+    """
+    row, mean, rival = arms.kind[k], room.mean[k, n], _rival(room, k, n)
+    distance = (mean - charge) / deviation
     at = arms.level[n] * DISTANCES + _level(distance, _NEAREST, _STEP, DISTANCES)
     at = (row * arms.cells + at) * CORRECTIONS
     near = _level((mean - rival) / deviation, _NEAREST_RIVAL, _RIVAL_STEP, RIVALS)
-    cell[0] = at + _worth(arms, charge)
-    cell[1] = at + WORTHS + near
-    cell[2] = at + WORTHS + RIVALS + _worth(arms, rival)
+    price = _price_below(arms, charge)
+    before = (room.all_dearer[price] - room.dearer[k, price]) / (arms.horizon - n)
+    cell[0] = at + near
+    cell[1] = at + RIVALS + arms.worth_level[_price_below(arms, rival)]
+    cell[2] = at + RIVALS + WORTHS + _level(before, 0.0, _TURN_STEP, TURNS)
 
 
 @lane
@@ -214,11 +234,23 @@ def _rivals(room):
                 room.second[n] = max(room.second[n], path[n])
 
 
-@lane
-def _rival(room, k, n):
-    """The best mean of the other arms after the pulls that n of this arm leave."""
-    left = room.mean.shape[1] - 1 - n
-    return room.second[left] if room.lead[left] == k else room.first[left]
+@part
+def _dearer(arms, room):
+    """How many pulls arms have until their charges are down to each price."""
+    last = arms.worth_level.shape[0] - 1
+    room.all_dearer[:] = 0
+    for k in range(room.index.shape[0]):
+        n = 0
+        charge = room.index[k, 0]
+        at = _price_below(arms, charge)
+        for price in range(last, -1, -1):
+            while at > price and n < arms.horizon:
+                n += 1
+                if n < arms.horizon:
+                    charge = min(charge, room.index[k, n])
+                    at = _price_below(arms, charge)
+            room.dearer[k, price] = n
+            room.all_dearer[price] += n
 
 
 @part
@@ -247,9 +279,7 @@ def _bernoulli_arm(arms, k, theta, room):
             else:
                 slope = _far_slope(arms, row, n, pseudo + n, mean, charge, price, share)
         deviation = np.sqrt(mean * (1.0 - mean) / (pseudo + n + 1.0))
-        rival = _rival(room, k, n)
-        distance = (mean - charge) / deviation
-        _place(arms, row, n, distance, charge, mean, rival, deviation, cell[n])
+        _place(arms, room, k, n, charge, deviation, cell[n])
         won = 1 if draw[n] < mean else 0
         # A change of the mean, times the pulls that it can matter for.
         shift[n] = (mean - won) / (pseudo + n + 1.0) * (horizon - n - 1)
@@ -261,7 +291,6 @@ def _bernoulli_arm(arms, k, theta, room):
 @part
 def _gaussian_arm(arms, k, theta, room):
     """The same for Gaussian rewards."""
-    row = arms.kind[k]
     draw, path, index = room.draw[k], room.mean[k], room.index[k]
     total, cell, shift = room.total[k], room.cell[k], room.shift[k]
     horizon = arms.horizon
@@ -289,9 +318,7 @@ def _gaussian_arm(arms, k, theta, room):
                 if q == inside:
                     penalty -= value + slope * move * (z - arms.point[q])
         deviation = arms.deviation[n]
-        rival = _rival(room, k, n)
-        distance = (mean - charge) / deviation
-        _place(arms, row, n, distance, charge, mean, rival, deviation, cell[n])
+        _place(arms, room, k, n, charge, deviation, cell[n])
         shift[n] = -move * z * left
         weight = theta[cell[n, 0]] + theta[cell[n, 1]] + theta[cell[n, 2]]
         total[n + 1] = total[n] + mean + penalty + weight * shift[n]
@@ -502,6 +529,7 @@ def value_scenario(arms, theta, width, room):
         else:
             _gaussian_path(arms, k, room.draw[k], room.mean[k], room.index[k])
     _rivals(room)
+    _dearer(arms, room)
     for k in range(arms.kind.shape[0]):
         if arms.family == BERNOULLI:
             _bernoulli_arm(arms, k, theta, room)

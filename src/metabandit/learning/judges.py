@@ -112,15 +112,18 @@ class Judge:
         prior, objective = judged_on(task), task.objective
         self.task, self.prior, self.objective = task, prior, objective
         self.method, self.seed = method, seed
-        all_known = method == ON_PROBLEMS and isinstance(prior, Table)
-        self.fixed = training is not None or all_known
+        # Problems with different weights are drawn from the table, like those of other priors.
+        self.listed = isinstance(prior, Table) and prior.even
+        self.fixed = training is not None or (method == ON_PROBLEMS and self.listed)
         self.growth = growth
         self.problems, self.runs = training or (0, 1)
         if training is None and method == SIMULATED:
             self.runs = 1 if objective.mean else _RUNS
             self.problems = max(2, (task.episodes or _FIRST_EPISODES) // self.runs)
         elif method == ON_PROBLEMS:
-            self.problems = len(prior.means) if isinstance(prior, Table) else _FIRST_PROBLEMS
+            self.problems = _FIRST_PROBLEMS
+            if isinstance(prior, Table) and prior.even:
+                self.problems = len(prior.means)
         self.reference: Plan | None = None
         size = 0
         if task.reference is not None:
@@ -248,7 +251,7 @@ class Judge:
         """The values of policies on all problems and on each part of them, [part, policy]."""
         every = [*plans] if self.reference is None else [*plans, self.reference]
         if self.method == ON_PROBLEMS:
-            drawn = None if isinstance(self.prior, Table) else (seed, self.problems)
+            drawn = None if self.listed else (seed, self.problems)
             regret = self.engine.exact_regret(every, simple=self.objective.simple, drawn=drawn)
         else:
             regret = self.engine.simulated_regret(

@@ -52,7 +52,7 @@ PRIORS: dict[str, Callable[..., Prior]] = {
 }
 # What a person can set; the number of arms is an option of its own.
 PRIOR_KEYS = {
-    name: tuple(key for key in inspect.signature(make).parameters if key != "arms")
+    name: tuple(key for key in inspect.signature(make).parameters if key not in ("arms", "weights"))
     for name, make in PRIORS.items()
 }
 _TEXT_KEYS = {

@@ -21,20 +21,22 @@ from .noise import find_plays, noise_share
 _FEW = 20
 # A share of noise that is worth a warning.
 _NOISY = 0.02
+_WEIGHT = "weight"
 _FAMILIES = {family.name: family for family in (BERNOULLI, GAUSSIAN, BETA)}
 
 
 class Table(Prior):
     """Past problems from a CSV file: one row per problem, one column per arm (its mean reward).
 
-    Problems are drawn from the rows with equal probability, and their means are taken for the truth. If
-    they were measured, they are noisy: fit a prior to the counts instead (see `fit_prior`).
+    Problems are drawn from the rows with equal probability, or in proportion to weights, and their means are
+    taken for the truth. If they were measured, they are noisy: fit a prior to the counts instead (see
+    `fit_prior`).
 
     Parameters
     ----------
     path : str, Path or array
         The file, whose first row may hold column names, and whose first columns may say which test
-        a row is of; or an array [problem, arm].
+        a row is of; or an array [problem, arm]. A column with the title "weight" has the weights of the rows.
     arms : int, optional
         The number of arms, to be compared with the columns.
     family : {"bernoulli", "gaussian", "beta"}
@@ -43,6 +45,8 @@ class Table(Prior):
         Standard deviation of Gaussian rewards.
     concentration : float
         Of Beta rewards: the larger, the closer they are to their mean.
+    weights : array, optional
+        Of an array of problems: how often each is met, in proportion to the others.
 
     Examples
     --------
@@ -50,6 +54,9 @@ class Table(Prior):
     >>> past = mb.Table([[0.04, 0.05], [0.06, 0.05], [0.03, 0.07]])
     >>> past.arms, str(past)
     (2, 'table:problems=3,family=bernoulli')
+    >>> often = mb.Table([[0.04, 0.05], [0.06, 0.05]], weights=[3, 1])
+    >>> round(often.expected_best(), 4)
+    0.0525
     """
 
     # The problems that a part does not have.
@@ -65,6 +72,7 @@ class Table(Prior):
         family: str = "bernoulli",
         noise: float = 1.0,
         concentration: float = 10.0,
+        weights: npt.ArrayLike | None = None,
     ) -> None:
         self.path = Path(path) if isinstance(path, (str, Path)) else None
         if family not in _FAMILIES:
@@ -72,9 +80,16 @@ class Table(Prior):
         self.family = _FAMILIES[family]
         self.noise = check_scale(noise, "noise of the table")
         self.concentration = check_positive(concentration, "concentration of the table")
-        self.means = (
-            _read_means(self.path, self.family) if self.path else _check_means(path, self.family)
-        )
+        if self.path is None:
+            self.means = _check_means(path, self.family)
+            self.weights = _check_weights(weights, len(self.means))
+        elif weights is not None:
+            raise InputError(
+                f"weights were given beside the file {self.path}; write them into the file, as a column with "
+                f"the title weight"
+            )
+        else:
+            self.means, self.weights = _read_problems(self.path, self.family)
         self.arms = check_whole(
             self.means.shape[1],
             f"the number of columns of {self.path or 'the table'}",
@@ -116,16 +131,34 @@ class Table(Prior):
         order = np.random.default_rng(len(self.means)).permutation(len(self.means))
         half = (len(order) + 1) // 2
         part, rest = copy(self), copy(self)
-        part.means, rest.means = self.means[order[:half]], self.means[order[half:]]
+        for some, rows in ((part, order[:half]), (rest, order[half:])):
+            some.means = self.means[rows]
+            some.weights = self.weights[rows] / self.weights[rows].sum()
         part.held_out = rest
         return part
 
     def expected_best(self) -> float:
         """The mean of the best arm's mean reward over the problems."""
-        return float(self.means.max(axis=1).mean())
+        return float(self.average(self.means.max(axis=1)))
+
+    @property
+    def even(self) -> bool:
+        """Whether all problems have the same weight."""
+        return bool(np.ptp(self.weights) <= 1e-12 * self.weights[0])
+
+    def average(self, values: Array) -> Any:
+        """The mean of [problem, ...] over the problems."""
+        return (
+            values.mean(axis=0) if self.even else np.average(values, axis=0, weights=self.weights)
+        )
 
     def draw(self, rng: np.random.Generator, problems: int) -> Array:
-        means = self.means[rng.integers(0, len(self.means), problems)]
+        count = len(self.means)
+        means = self.means[
+            rng.integers(0, count, problems)
+            if self.even
+            else rng.choice(count, problems, p=self.weights)
+        ]
         if self.family == GAUSSIAN:
             return np.stack([means, np.full_like(means, self.noise)], axis=-1)
         if self.family == BETA:
@@ -145,10 +178,14 @@ def reported_on(prior: Prior) -> Prior:
     return prior if rest is None else rest
 
 
-def _read_means(path: Path, family: Family) -> Array:
-    """Mean rewards [problem, arm] from a CSV file, each checked against the family's support."""
+def _read_problems(path: Path, family: Family) -> tuple[Array, Array]:
+    """Mean rewards [problem, arm] from a CSV file, each checked against the family's support; and weights."""
     sheet = read_sheet(path)
     columns = [column for column in sheet.columns if column not in id_columns(sheet)]
+    weighing = [column for column in columns if sheet.title(column).strip().lower() == _WEIGHT]
+    if len(weighing) > 1:
+        raise InputError(f"{path} has {len(weighing)} columns with the title weight; one is enough")
+    columns = [column for column in columns if column not in weighing]
     if sheet.rows and len(columns) < 2:
         raise InputError(
             f"{path} has {len(columns)} column of means; a problem has at least 2 arms, one column each"
@@ -166,7 +203,45 @@ def _read_means(path: Path, family: Family) -> Array:
         raise InputError(
             f"{path} holds no problem: one row per problem, one column per arm is expected"
         )
-    return np.array(rows)
+    weights = [
+        _read_weight(sheet, row, column) for column in weighing for row in range(len(sheet.rows))
+    ]
+    return np.array(rows), _check_weights(weights or None, len(rows))
+
+
+def _read_weight(sheet: Sheet, row: int, column: int) -> float:
+    value = sheet.number(row, column, "every problem needs its weight")
+    if value <= 0.0:
+        raise InputError(
+            f"{sheet.where(row, column)}: a weight must be greater than 0, not {value:g}; leave out "
+            f"problems that are never met"
+        )
+    return value
+
+
+def _check_weights(weights: Any, problems: int) -> Array:
+    """How likely each problem is, from weights in any unit; all alike without any."""
+    if weights is None:
+        return np.full(problems, 1.0 / problems)
+    try:
+        array = np.array(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            "the weights of a table must be numbers, one per problem, such as [3, 1]"
+        ) from None
+    if array.shape != (problems,):
+        raise InputError(
+            f"a table has one weight per problem, so {problems} here; the weights given have the shape "
+            f"{array.shape}"
+        )
+    if not (np.isfinite(array).all() and array.min() > 0.0):
+        raise InputError(
+            f"the weights of a table must be finite and greater than 0; those given reach from "
+            f"{array.min():g} to {array.max():g}"
+        )
+    # Divided by the largest first: the sum of finite numbers need not be finite.
+    array /= array.max()
+    return np.asarray(array / array.sum())
 
 
 def _read_mean(sheet: Sheet, row: int, column: int, family: Family) -> float:

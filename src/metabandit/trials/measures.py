@@ -219,7 +219,11 @@ def measure(
                 linear.append(here | _over_prior(states, chosen, asked))
             else:
                 linear.append(here | _at_rates(np.array(chosen), here))
-        shared = {key: np.mean([item[key] for item in linear], axis=0) for key in linear[0]}
+        weights = point.weights if isinstance(point, Table) and not point.even else None
+        shared = {
+            key: np.average([item[key] for item in linear], axis=0, weights=weights)
+            for key in linear[0]
+        }
         found.append(_finish(point, shared, states.arms))
     return found
 
