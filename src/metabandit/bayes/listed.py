@@ -46,7 +46,7 @@ def likelihood_ratios(means: Array, n: int) -> Array:
 
 
 def ratio_slice(prior: Table, made: int, offset: Any, stride: Any) -> Array:
-    """r of all states after `made` plays, laid out as kernels/backward.py has them."""
+    """r of all states after `made` plays, laid out as kernels/forward.py has them."""
     problems, repeats = np.unique(prior.means, axis=0, return_counts=True)
     weights = repeats[:, None] / repeats.sum()
     ratio = np.zeros(offset[-1])
