@@ -1,12 +1,13 @@
 """How fast exact evaluation and the optimum are, beside what memory allows, in one run.
 
-    python benchmarks/exact.py --json benchmarks/exact.json [--quick]
+    python benchmarks/exact.py --json benchmarks/exact.json [--quick] [--growth]
 
 Times are by the clock on the wall, the best of several repetitions; calls are whole ones, as a user
 makes them, with everything that is set up. States are all states of the counts, (T + 4 over 4) of
 them: that a policy cannot reach most, and that exchanging equal arms changes nothing, is part of
 what makes the recursion fast. The limit is a triple loop over the same blocks, for every step, that
-only adds three arrays. --quick leaves out T = 1000.
+only adds three arrays. --quick leaves out T = 1000. --growth measures nothing but the optimum at
+T = 500, 1000 and 2000, with the seconds of all processors, which other work on the machine changes less.
 """
 
 from __future__ import annotations
@@ -66,16 +67,17 @@ def policy(text: str, prior: mb.Prior, horizon: int, threads: int = 1) -> Callab
 
 
 def alone(code: str) -> dict[str, float]:
-    """Seconds, result and peak memory of an expression in a process of its own, two threads."""
+    """Seconds, those of processors, result and peak memory of an expression in a process of its own."""
     program = (
         "import json, resource, time, metabandit as mb\n"
         f"from benchmarks.exact import optimum, policy\n"
         f"call = {code}\n"
-        "begun = time.perf_counter()\n"
+        "begun, used = time.perf_counter(), time.process_time()\n"
         "value = call()\n"
-        "seconds = time.perf_counter() - begun\n"
+        "seconds, used = time.perf_counter() - begun, time.process_time() - used\n"
         "peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024\n"
-        "print(json.dumps({'regret': value, 'seconds': seconds, 'peak_bytes': peak}))\n"
+        "print(json.dumps({'regret': value, 'seconds': seconds, 'processor_seconds': used, "
+        "'peak_bytes': peak}))\n"
     )
     root = Path(__file__).parent.parent
     done = subprocess.run(
@@ -85,11 +87,35 @@ def alone(code: str) -> dict[str, float]:
     return found
 
 
+def growth() -> None:
+    """How the optimum of two uniform arms grows with the horizon, on two threads."""
+    rows = []
+    alone("optimum(mb.Bernoulli(), 300, threads=2)")  # compile, or load
+    for horizon in (500, 1000, 2000):
+        found = alone(f"optimum(mb.Bernoulli(), {horizon}, threads=2)")
+        rows.append(
+            [
+                str(horizon),
+                f"{found['regret']:.10f}",
+                f"{found['seconds']:.1f}",
+                f"{found['processor_seconds']:.1f}",
+                f"{found['peak_bytes'] / 1e9:.2f}",
+                f"{states(2, horizon) / found['processor_seconds'] / 1e9:.2f}",
+            ]
+        )
+    heads = ["T", "regret", "s", "processor s", "GB", "G states/processor s"]
+    print(text_table(heads, rows, align="r"))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="The speed of exact evaluation.")
     parser.add_argument("--json", metavar="PATH", help="write all figures to this file")
     parser.add_argument("--quick", action="store_true", help="leave out T = 1000")
+    parser.add_argument("--growth", action="store_true", help="the optimum up to T = 2000, no more")
     options = parser.parse_args()
+    if options.growth:
+        growth()
+        return
 
     even = mb.Bernoulli()
     rows: list[dict[str, Any]] = []

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import metabandit as mb
+from metabandit.bayes import induction
 from tests import naive
 from tests.engine.test_exact import CASES, fractions, regret
 
@@ -57,6 +58,77 @@ def test_threads_do_not_change_the_optimum():
     ]:
         values = {mb.optimal(prior, horizon, threads=threads).expected_reward for threads in (1, 2)}
         assert len(values) == 1
+
+
+@pytest.mark.parametrize("alpha", [(1.0, 1.0), (2.0, 1.0)])
+@pytest.mark.parametrize("horizon", [13, 48, 71])
+def test_the_optimum_is_that_of_whole_slices(alpha, horizon):
+    expected = naive.optimal_slices(alpha, (1.0, 1.0), horizon)
+    found = mb.optimal(mb.Bernoulli(alpha=list(alpha)), horizon).expected_reward
+    assert found == pytest.approx(expected, rel=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("horizon", "regret"),
+    [(10, 0.644880952380953), (100, 1.7482460156437014), (500, 3.0235195813436917)],
+)
+def test_known_regrets_of_two_uniform_arms(horizon, regret):
+    assert mb.optimal(mb.Bernoulli(), horizon).regret == pytest.approx(regret, rel=1e-12)
+
+
+TILES = [(1, 1), (1, 5), (2, 3), (5, 2), (7, 40), (40, 7)]
+
+
+@pytest.mark.parametrize("start", ["free", "each-once"])
+@pytest.mark.parametrize("alpha", [(1.0, 1.0), (2.0, 1.0)])
+def test_tiles_and_threads_do_not_change_a_bit(monkeypatch, alpha, start):
+    """How many levels a pass makes, how wide a tile is, how much of it is run at a time, and by whom."""
+    prior = mb.Bernoulli(alpha=list(alpha))
+    horizons = [2, 3, 6, 7, 24, 25, 60]
+    expected = [mb.optimal(prior, horizon, start=start) for horizon in horizons]
+    policy = mb.OptimalPolicy(prior, 24, start=start)
+    for levels, width in TILES:
+        monkeypatch.setattr(induction, "_LEVELS", levels)
+        monkeypatch.setattr(induction, "_WIDTH", width)
+        monkeypatch.setattr(induction, "_SHARED", 5)
+        monkeypatch.setattr(induction, "_BLOCK", 4)
+        for threads in (1, 3):
+            for horizon, optimum in zip(horizons, expected, strict=True):
+                assert mb.optimal(prior, horizon, start=start, threads=threads) == optimum
+            again = mb.OptimalPolicy(prior, 24, start=start, threads=threads)
+            assert np.array_equal(again.best, policy.best)
+
+
+@pytest.mark.parametrize("horizon", [1, 2, 3, 24, 25, 26, 51, 100])
+def test_rows_of_equal_arms_have_room_of_their_own(horizon):
+    rows = induction._PairedRows(horizon)
+    most = 0
+    for top, low in induction._passes(horizon, mirror=True):
+        rows.begin(top, low)
+        begins, lengths = [], []
+        for s1 in range(min(top + 1, rows.half) + 1):
+            # Of s1 = top + 1 only the level before the pass has rows.
+            least = low if s1 <= top else top + 1
+            for n2 in range(least, horizon - least + 1):
+                begins.append(rows.at[s1, n2])
+                lengths.append(n2 + 1)
+        order = np.argsort(begins)
+        begins, ends = np.array(begins)[order], (np.array(begins) + lengths)[order]
+        assert (ends[:-1] <= begins[1:]).all()
+        assert ends[-1] <= len(rows.values)
+        most = max(most, sum(lengths))
+        rows.end(top, low)
+    # Cells have room for two more entries than the one row in the middle needs.
+    assert most <= rows.values.size <= most + (horizon + 2) * (horizon + 2)
+
+
+def test_the_memory_of_long_horizons():
+    """T^3/16 values of equal arms, of T^3/6 states in the last step."""
+    assert 4e9 < induction.optimum_bytes(mb.Bernoulli(), 2000) < 4.2e9
+    values = induction._PairedRows(100).values
+    assert values.nbytes == induction.optimum_bytes(mb.Bernoulli(), 100)
+    uneven = mb.Bernoulli(alpha=[2, 1])
+    assert induction._AllRows(50).values.nbytes == induction.optimum_bytes(uneven, 50)
 
 
 shapes = st.floats(0.05, 20.0)

@@ -17,6 +17,7 @@ from tests.naive.exact import (
     epsilon_greedy_shares,
     expected_reward,
     index_shares,
+    optimal_slices,
     shares_of,
     simple_regret,
     thompson_shares,

@@ -48,6 +48,22 @@ def best_of(worth, plays, wins):
     return max(worth)
 
 
+def optimal_slices(alpha, beta, horizon: int) -> float:
+    """The most reward of two arms in float64, a whole slice value[n1, s1, s2] at a time for longer horizons."""
+    after = np.zeros((horizon + 2, horizon + 2, horizon + 2))
+    n1, s1, s2 = np.ogrid[: horizon + 1, : horizon + 1, : horizon + 1]
+    first = (alpha[0] + s1) / (alpha[0] + beta[0] + n1)
+    for made in range(horizon - 1, -1, -1):
+        n2 = np.maximum(made - n1, 0)
+        second = (alpha[1] + s2) / (alpha[1] + beta[1] + n2)
+        won, failed = after[1:, 1:, :-1], after[1:, :-1, :-1]
+        one = first * (1 + won) + (1 - first) * failed
+        two = second * (1 + after[:-1, :-1, 1:]) + (1 - second) * after[:-1, :-1, :-1]
+        possible = (n1 <= made) & (s1 <= n1) & (s2 <= n2)
+        after[:-1, :-1, :-1] = np.where(possible, np.maximum(one, two), 0.0)
+    return float(after[0, 0, 0])
+
+
 def by_shares(shares):
     def choose(worth, plays, wins):
         return sum(

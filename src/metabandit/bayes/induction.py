@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from threading import Semaphore
 from typing import Any
 
 import numpy as np
@@ -33,8 +34,10 @@ Progress = Callable[[int, int], None]
 # What to do in every state: cuts for two arms, bits for three.
 Cuts = npt.NDArray[np.unsignedinteger[Any]]
 
-# From this many plays on, the blocks of a step are shared among threads.
-_SHARED = 256
+# Two arms: how many levels a pass makes, and how many rows of each a tile has. What it needs fits the cache.
+_LEVELS, _WIDTH = 12, 12
+# For more plays than this, tiles run on several threads, this many plays of arm 2 at a time.
+_SHARED, _BLOCK = 256, 32
 
 
 def states(arms: int, horizon: int) -> int:
@@ -52,6 +55,14 @@ def slice_bytes(arms: int, horizon: int, *, mirror: bool) -> int:
     if arms == 2:
         return 8 * math.comb(horizon + 3, 3) // (2 if mirror else 1)
     return 2 * 8 * math.comb(horizon + 5, 5)
+
+
+def optimum_bytes(prior: Bernoulli, horizon: int, *, keep: bool = False) -> int:
+    """The memory of the values that backward induction needs at a time."""
+    if prior.arms != 2:
+        return slice_bytes(prior.arms, horizon, mirror=False)
+    mirror = is_mirrored(prior) and not keep
+    return (_PairedRows if mirror else _AllRows).bytes(horizon)
 
 
 def first_outcomes(chance: Array) -> Iterator[tuple[tuple[int, ...], float]]:
@@ -76,7 +87,7 @@ def solve(
     """The expected reward, and with `keep` what to do in every state."""
     threads = check_threads(threads)
     mirror = is_mirrored(prior) and not keep
-    needed = slice_bytes(prior.arms, horizon, mirror=mirror)
+    needed = optimum_bytes(prior, horizon, keep=keep)
     if keep:
         # What to do, and once more as the numbers that the simulator reads.
         entries = math.comb(horizon + 2, 3) if prior.arms == 2 else math.comb(horizon + 5, 6)
@@ -133,85 +144,175 @@ def solve_constrained(
 
 
 class _TwoArms:
-    """Backward induction for two arms: one slice, changed in place."""
+    """Backward induction for two arms: one level, changed in place, several levels per pass over it."""
 
     def __init__(self, prior: Bernoulli, horizon: int, mirror: bool, keep: bool) -> None:
         from ..kernels import backward, counts
 
         self.kernel = backward
-        self.parts = counts.parts
         self.horizon = horizon
-        self.mirror = mirror
         self.keep = keep
         self.chance = counts.chances(prior.alpha, prior.beta, horizon)
-        self.offset, self.stride = counts.layout(horizon, mirror)
-        self.values = np.zeros(self.offset[-1])
+        self.rows: _PairedRows | _AllRows = (_PairedRows if mirror else _AllRows)(horizon)
+        self.mirror = mirror
+        # The values after one play of each arm, by their successes.
+        self.first: dict[tuple[int, ...], float] = {}
         entries = math.comb(horizon + 2, 3) if keep else 0
         self.cuts: Cuts = np.zeros((entries, 2), np.uint16)
 
     def run(self, first: int, pool: ThreadPoolExecutor | None, progress: Progress | None) -> None:
-        total = states(2, self.horizon) - states(2, first)
-        last = self.horizon
-        while last > first:
-            if last > _SHARED and pool is not None:
-                begin = last - 1
-                self._shared_step(begin, pool)
-            else:
-                begin = max(first, last - (_SHARED if last <= _SHARED else 1))
-                self._check(
-                    self.kernel.run_two(
+        passes = _passes(self.horizon, self.mirror)
+        if first and not self.keep:
+            passes.pop()  # nobody asks for states without a play of arm 1
+        work = [
+            sum(_level_states(self.horizon, n1, self.mirror) for n1 in range(low, top + 1))
+            for top, low in passes
+        ]
+        done = 0
+        for (top, low), states_of_pass in zip(passes, work, strict=True):
+            self.rows.begin(top, low)
+            self._pass(top, low, pool if self.horizon > _SHARED else None)
+            self.rows.end(top, low)
+            if first and low == 1:
+                self.first = {(a, b): self._at(a, 1, b) for a in range(2) for b in range(2)}
+            done += states_of_pass
+            if progress is not None:
+                progress(done, sum(work))
+
+    def _pass(self, top: int, low: int, pool: ThreadPoolExecutor | None) -> None:
+        """From the level top + 1 to the level `low`."""
+        levels = top - low + 1
+        last = top + 1 if self.mirror else 0
+        corner = np.empty((levels, top + 1, top + 2)) if self.mirror else None
+        # Where no other thread waits for it, a tile is run as one block of plays of arm 2.
+        size = self.horizon + 1 if pool is None else _BLOCK
+        blocks = [
+            (begin, max(last, begin - size + 1))
+            for begin in range(self.horizon - low, last - 1, -size)
+        ]
+        firsts = range(0, top + 1, _WIDTH)
+        # How many blocks of the tile before are done.
+        ready = [Semaphore(0) for _ in range(len(firsts) + 1)]
+        for _ in blocks:
+            ready[0].release()
+
+        def run(tile: int) -> int:
+            status: int = self.kernel.DONE
+            work = np.empty((levels, _WIDTH, self.horizon + 2))
+            try:
+                for begin, end in blocks:
+                    ready[tile].acquire()
+                    status |= self.kernel.run_tile(
+                        self.horizon,
+                        top,
+                        firsts[tile],
                         begin,
-                        last,
-                        self.values,
-                        self.offset,
-                        self.stride,
+                        end,
+                        self.rows.values,
+                        self.rows.at,
                         self.chance,
-                        self.mirror,
+                        work,
                         self.keep,
                         self.cuts,
                     )
-                )
-            last = begin
-            if progress is not None:
-                progress(states(2, self.horizon) - states(2, last), total)
-
-    def _shared_step(self, m: int, pool: ThreadPoolExecutor) -> None:
-        parts = self.parts(m, self.mirror, 4)
-        # A part needs the block above it as it was before the step.
-        edges = [
-            np.empty(0)
-            if high == parts[-1][1]
-            else self.values[self.offset[high] : self.offset[high + 1]].copy()
-            for _, high in parts
-        ]
-
-        def step(part: tuple[int, int], edge: npt.NDArray[np.float64]) -> int:
-            status: int = self.kernel.step_two(
-                m,
-                *part,
-                self.values,
-                self.offset,
-                self.stride,
-                self.chance,
-                self.mirror,
-                edge,
-                self.keep,
-                self.cuts,
-            )
+                    ready[tile + 1].release()
+            except BaseException:
+                ready[tile + 1].release(len(blocks) + 1)  # nobody waits for what has failed
+                raise
+            if corner is not None:
+                self.kernel.keep_corner(top, firsts[tile], work, corner)
             return status
 
-        for status in pool.map(step, parts, edges):
-            self._check(status)
+        tiles = range(len(firsts))
+        # A pool begins tasks in their order, so the tile that another waits for is being run.
+        for status in map(run, tiles) if pool is None else pool.map(run, tiles):
+            if status != self.kernel.DONE:
+                raise RuntimeError("the optimal choice is not monotone in the successes of an arm")
+        if corner is not None:
+            self.kernel.run_corner(
+                self.horizon, top, self.rows.values, self.rows.at, self.chance, corner
+            )
 
-    def _check(self, status: int) -> None:
-        if status != self.kernel.DONE:
-            raise RuntimeError("the optimal choice is not monotone in the successes of an arm")
+    def _at(self, s1: int, n2: int, s2: int) -> float:
+        return float(self.rows.values[self.rows.at[s1, n2] + s2])
 
     def value(self, m: int, outcome: Sequence[int]) -> float:
         """The value of the first state, or of that after one play of each arm."""
-        if not m:
-            return float(self.values[0])
-        return float(self.values[self.offset[1] + outcome[0] * self.stride[1] + outcome[1]])
+        return self.first[tuple(outcome)] if m else self._at(0, 0, 0)
+
+
+def _passes(horizon: int, mirror: bool) -> list[tuple[int, int]]:
+    """The levels (n1) of each pass, from the highest to the lowest; level 0 is one by itself."""
+    highest = horizon // 2 if mirror else horizon
+    tops = range(highest, 0, -_LEVELS)
+    return [(top, max(1, top - _LEVELS + 1)) for top in tops] + [(0, 0)]
+
+
+def _level_states(horizon: int, n1: int, mirror: bool) -> int:
+    """How many states of a level are computed."""
+    rows = math.comb(horizon - n1 + 2, 2) - (math.comb(n1 + 1, 2) if mirror else 0)
+    return (n1 + 1) * rows
+
+
+class _AllRows:
+    """Room for the rows of all (s1, n2): a row is used at n1 >= s1, so that s1 + n2 <= horizon."""
+
+    def __init__(self, horizon: int) -> None:
+        lengths = np.tril(np.broadcast_to(np.arange(1, horizon + 2), (horizon + 1,) * 2))[::-1]
+        ends = np.cumsum(lengths).reshape(lengths.shape)
+        self.at = np.ascontiguousarray(ends - lengths)
+        self.values = np.zeros(self.bytes(horizon) // 8)
+
+    @staticmethod
+    def bytes(horizon: int) -> int:
+        return 8 * math.comb(horizon + 3, 3)
+
+    def begin(self, top: int, low: int) -> None:
+        """Nothing: every row has its place."""
+
+    def end(self, top: int, low: int) -> None:
+        """Nothing: every row keeps its place."""
+
+
+class _PairedRows:
+    """Room for the rows of a level with n1 <= n2 <= horizon - n1, of arms that are alike.
+
+    With each level come the rows of two more n2, n1 and horizon - n1, for each s1; as long as horizon + 2
+    together, they share a cell. The cells of an s1 > n1 are used again.
+    """
+
+    def __init__(self, horizon: int) -> None:
+        self.horizon, self.half = horizon, horizon // 2
+        cells = self.bytes(horizon) // (8 * (horizon + 2))
+        self.values = np.zeros(cells * (horizon + 2))
+        self.at = np.zeros((self.half + 2, horizon + 1), np.int64)
+        # Where the cells begin that are free.
+        self.free = np.arange(cells)[::-1] * (horizon + 2)
+
+    @staticmethod
+    def bytes(horizon: int) -> int:
+        half = horizon // 2
+        # During a pass: the rows down to n2 = low for all s1 <= top, and those above top for s1 = top + 1.
+        cells = max(
+            (top + 1) * (half - low + 1) + half - top for top, low in _passes(horizon, mirror=True)
+        )
+        return 8 * cells * (horizon + 2)
+
+    def begin(self, top: int, low: int) -> None:
+        """Make room for the rows of s1 <= top that the levels down to `low` add."""
+        count = (top + 1) * (top - low + 1)
+        taken, self.free = self.free[-count:].reshape(top + 1, -1), self.free[:-count]
+        plays = np.arange(low, top + 1)
+        self.at[: top + 1, low : top + 1] = taken
+        # For as many plays of both arms as there are in all, one row is all.
+        other = np.where(2 * plays == self.horizon, 0, plays + 1)
+        self.at[: top + 1, self.horizon - plays] = taken + other
+
+    def end(self, top: int, low: int) -> None:
+        """Free the rows of s1 > low, which the level `low` does not have."""
+        old = self.at[low + 1 : top + 1, low : self.half + 1].ravel()
+        older = self.at[top + 1, top + 1 : self.half + 1]
+        self.free = np.concatenate([self.free, old, older])
 
 
 class _ThreeArms:

@@ -46,7 +46,7 @@ def likelihood_ratios(means: Array, n: int) -> Array:
 
 
 def ratio_slice(prior: Table, made: int, offset: Any, stride: Any) -> Array:
-    """r of all states after `made` plays, laid out as kernels/backward.py has them."""
+    """r of all states after `made` plays, laid out as kernels/forward.py has them."""
     problems, place = np.unique(prior.means, axis=0, return_inverse=True)
     weights = np.bincount(place.ravel(), prior.weights)[:, None]
     ratio = np.zeros(offset[-1])

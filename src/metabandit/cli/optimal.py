@@ -33,7 +33,7 @@ def command(
     """Compute the least regret that any policy can have: exactly for two or three Bernoulli arms, else a lower bound."""
     from ..bayes.bounds import bound_seconds
     from ..bayes.optimum import check_floor, has_optimum, optimal
-    from ..engine.costs import announce_time, optimum_seconds
+    from ..engine.costs import announce_time, optimum_memory, optimum_seconds
     from ..engine.results import NORMAL_95
     from ..policies.solved import OptimalPolicy, check_target
     from ..settings import check_horizon, check_threads
@@ -51,7 +51,8 @@ def command(
     seconds = optimum_seconds(prior, horizon, feedback)
     if not has_optimum(prior):
         seconds = bound_seconds(prior, horizon, effort)
-    announce_time(seconds, check_threads(threads), say)
+    memory = optimum_memory(prior, horizon, feedback) if save is None else 0
+    announce_time(seconds, check_threads(threads), say, memory=memory)
     with progress_bar(f"{horizon} plays") as progress:
         if save is None:
             result = optimal(

@@ -14,14 +14,14 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from ..bayes.batches import batch_work
-from ..bayes.induction import slice_bytes, states
+from ..bayes.induction import is_mirrored, optimum_bytes, slice_bytes, states
 from ..bayes.optimum import has_optimum
 from ..decisions import Index
 from ..feedback import IMMEDIATE, Feedback
 from ..language import Tree, operators
 from ..memory import LONGEST, check_memory, check_time, duration, free_memory
 from ..policies import IndexPolicy, Plan, Policy
-from ..priors import Prior, Table
+from ..priors import Bernoulli, Prior, Table
 from ..priors.families import BETA
 from .problems import GROUP
 from .simulated import MOST_LANES
@@ -104,7 +104,17 @@ def optimum_seconds(prior: Prior, horizon: int, feedback: Feedback = IMMEDIATE) 
     if isinstance(prior, Table):
         rows = len(prior.means) * (math.comb(horizon + 3, 3) / 2e9 + horizon * horizon / 2e7)
         return states(2, horizon) / 4e8 + rows
-    return states(prior.arms, horizon) / (1e9 if prior.arms == 2 else 1e8)
+    if prior.arms == 2:
+        assert isinstance(prior, Bernoulli)
+        return states(2, horizon) / (2.5e9 if is_mirrored(prior) else 1.25e9)
+    return states(prior.arms, horizon) / 1e8
+
+
+def optimum_memory(prior: Prior, horizon: int, feedback: Feedback = IMMEDIATE) -> int:
+    """The bytes that the optimum of Bernoulli arms takes with immediate feedback; 0 for others."""
+    if type(prior) is not Bernoulli or not has_optimum(prior, feedback) or feedback != IMMEDIATE:
+        return 0
+    return optimum_bytes(prior, horizon)
 
 
 def program_seconds(prior: Prior, horizon: int) -> float:
@@ -211,12 +221,17 @@ def check_simulation(
 
 
 def announce_time(
-    seconds: float, threads: int, announce: Callable[[str], None] | None = None
+    seconds: float,
+    threads: int,
+    announce: Callable[[str], None] | None = None,
+    *,
+    memory: int = 0,
 ) -> None:
-    """Tell how long something takes that is not over at once."""
+    """Tell how long something takes that is not over at once, and how much memory if that is known."""
     cores = min(threads, CORES)
     if announce is not None and _PATIENCE < seconds / cores <= LONGEST:
-        announce(f"this takes about {duration(seconds / cores)} ...")
+        room = f" and {memory / 1e9:.2g} GB of memory" if memory else ""
+        announce(f"this takes about {duration(seconds / cores)}{room} ...")
 
 
 def at_once(horizon: int, threads: int, plans: int) -> int:

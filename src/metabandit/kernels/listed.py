@@ -10,7 +10,7 @@ from .jit import jit
 
 @jit
 def step(m, value, ratio, offset, stride, chance):
-    """What play is worth after m plays, in place of that after m + 1; layout as in backward.py.
+    """What play is worth after m plays, in place of that after m + 1; layout as in forward.py.
 
     value: that worth times `ratio`; ratio: how much more likely a state is with the list than with
     uniform means, of which it is a mean over what either arm may bring
