@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 from typer import Option
+from typer.core import TyperCommand
 
 from ..errors import InputError, StoreError, WorkerError, shown
 from .options import with_groups
@@ -60,10 +61,27 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
+
+
+class _Command(TyperCommand):
+    """A command that refuses a second value for an option that has one, rather than take the last."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        for item in order:
+            if item.param_type_name == "option" and not item.multiple and order.count(item) > 1:
+                raise InputError(
+                    f"{item.opts[0]} was given {order.count(item)} times, and takes one value; run the "
+                    f"command once for each"
+                )
+        return super().parse_args(ctx, args)
+
+
 for _panel, _commands in _STORY.items():
     for _name, _example in _commands.items():
         _made = with_groups(import_module(f"{__name__}.{_name}").command)
-        app.command(_name, rich_help_panel=_panel, epilog=f"Example: `{_example}`")(_made)
+        _epilog = f"Example: `{_example}`"
+        app.command(_name, cls=_Command, rich_help_panel=_panel, epilog=_epilog)(_made)
 
 
 def _show_version(wanted: bool) -> None:
