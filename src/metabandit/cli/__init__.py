@@ -54,9 +54,10 @@ _PATIENCE = 3
 
 app = typer.Typer(
     name="metabandit",
-    help="Find the best strategy for your kind of bandit problem.\n\n`fit` turns past tests into a prior, "
-    "`advise` says which policy to use and what it is worth, `learn` and `search` look further, "
-    "`evaluate` and `optimal` measure, `export` and `store` put the policy to work.",
+    help="Find the best strategy for your kind of bandit problem.\n\nBegin with `fit`, which turns past tests "
+    "into a prior, and `advise`, which says what policy to use and what it is worth. `learn` and `search` look "
+    "for a better one; `evaluate` measures its regret (the reward lost by not always playing the best arm) and "
+    "`optimal` the least that any policy can have. `export` and `serve` put it to work.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
