@@ -105,7 +105,10 @@ def _options(command: Any) -> Iterator[str]:
             continue
         yield from ("", f"| {panel or 'Daily'} | | default |", "| --- | --- | --- |")
         for option in options:
-            names = ", ".join(f"`{text}`" for text in (*option.opts, *option.secondary_opts))
+            names = ", ".join(
+                f'<code style="white-space: nowrap">{text}</code>'
+                for text in (*option.opts, *option.secondary_opts)
+            )
             default = (
                 option.show_default if isinstance(option.show_default, str) else option.default
             )

@@ -12,6 +12,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -136,6 +137,15 @@ def test_links_in_the_docs_lead_somewhere():
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
             made = target in ("api.md", "commands.md")  # by docs/hooks.py
             assert made or (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_every_extra_that_is_named_exists():
+    """In the docs, and in messages that say what to install."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    for path in (*PAGES, *(ROOT / "src").rglob("*.py"), *(ROOT / "examples").glob("*")):
+        for names in re.findall(r"metabandit\[([\w,]+)\]", path.read_text("utf-8")):
+            unknown = set(names.split(",")) - set(project["optional-dependencies"])
+            assert not unknown, f"{path.name}: {unknown}"
 
 
 def test_what_it_is_worth_is_what_the_records_say():

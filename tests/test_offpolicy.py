@@ -184,10 +184,18 @@ def test_probabilities_that_do_not_fit_are_noticed():
 @pytest.mark.parametrize(
     ("log", "options", "message"),
     [
-        ([("a", 1, 1.0), ("b", 0, 1.0)], {}, "no choice was made at random"),
-        ([("a", 1, 0.5), ("b", 0, 1.0)], {}, "one choice was made at random"),
-        ([("a", 1, 0.0), ("b", 0, 0.5)], {}, "play 1: the probability"),
-        ([("a", 1, 0.5), ("b", 0, 1.5)], {}, "play 2: the probability"),
+        ([("a", 1, 1.0), ("b", 0, 1.0)], {}, "cannot be used: no choice in it was random"),
+        ([("a", 1, 0.5), ("b", 0, 1.0)], {}, "cannot be used: only one choice in it was random"),
+        (
+            [("a", 1, 0.0), ("b", 0, 0.5)],
+            {},
+            "play 1: a choice that was made had a probability above 0",
+        ),
+        (
+            [("a", 1, 0.5), ("b", 0, 1.5)],
+            {},
+            "play 2: a choice that was made had a probability above 0",
+        ),
         ([("a", 1, "much"), ("b", 0, 0.5)], {}, "a probability"),
         ([("a", 1, 0.5), ("b", 0)], {}, "all alike"),
         ([("a", 1), ("b", 0)], {}, "no policy to replay"),

@@ -29,8 +29,10 @@ class Log(Shown):
         for place, chance in enumerate(self.probabilities or (), start=1):
             if not 0.0 < chance <= 1.0 + 1e-9:
                 raise InputError(
-                    f"{self.name}, play {place}: the probability of a choice that was made is above 0 and "
-                    f"at most 1, not {chance!r}"
+                    f"{self.name}, play {place}: a choice that was made had a probability above 0 and at "
+                    f"most 1, not {chance!r}; give the probability of the arm that was chosen. A log of sure "
+                    f"choices cannot be used: keep a chance for every arm when you log (`metabandit serve "
+                    f"--min-share 0.05`)"
                 )
 
     def __len__(self) -> int:

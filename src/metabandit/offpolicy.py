@@ -108,9 +108,10 @@ def estimate(
     count = int(free.sum())
     if count < 2:
         raise InputError(
-            f"{log.name}: {'one choice' if count else 'no choice'} was made at random (all others have the "
-            f"probability 1), so the log says nothing of what other choices would have brought. Log with "
-            f"min_share=, or with a policy that plays at random"
+            f"{log.name} cannot be used: {'only one choice' if count else 'no choice'} in it was random; "
+            f"the {'others' if count else 'choices'} have the probability 1, as those of most index policies do. Such "
+            f"a log says nothing about what other choices would have brought. Keep a chance for every arm "
+            f"when you log: `metabandit serve --min-share 0.05`, or in Python player(..., min_share=0.05)"
         )
     rewards = np.array(log.rewards)
     names = list(dict.fromkeys(log.arms))
@@ -199,6 +200,6 @@ def _warnings(found: Sequence[Estimate], doubtful: Sequence[ArmName], certain: i
     if few:
         notes.append(
             f"Fewer than {_FEW:.0f} effective plays carry the figures of {', '.join(few[:5])}: their "
-            f"intervals are too short. Keep a larger min_share in the next log"
+            f"intervals are too short. Log with a larger --min-share next time"
         )
     return notes

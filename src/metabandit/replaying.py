@@ -40,7 +40,7 @@ from .feedback import Feedback
 from .logs import Log, make_log, read_log
 from .offpolicy import CERTAIN, DR, Estimate, check_shares, estimate
 from .play import ArmName
-from .policies import Policy, policy
+from .policies import Policy, read_policies
 from .progress import Told, with_progress
 from .settings import check_horizon, check_seed, read_number
 from .showing import Shown
@@ -167,26 +167,28 @@ class Replay(Shown):
         found = []
         wanted = math.ceil(self.horizon / self.least)
         least = min(item.episodes for item in self.policies)
-        if least < 2:
+        uneven = self.uneven < _UNEVEN
+        if least < 2 and not (uneven and self.plays >= 2 * wanted):
             found.append(
                 f"The log is too short: an episode of {self.horizon} plays takes about {wanted:,} of its "
                 f"plays, and it has {self.plays:,}. Two episodes give an interval, thirty a useful one: "
                 f"log about {30 * wanted:,} plays, or choose a shorter --horizon"
             )
-        elif least < _FEW:
+        elif 2 <= least < _FEW:
             found.append(
                 f"Only {least} episodes fit in the log, so the intervals are wide: thirty take about "
                 f"{30 * wanted:,} plays"
             )
-        if self.uneven < _UNEVEN:
+        if uneven:
             found.append(
-                "The arms of the log were not played evenly, as uniformly random plays are (chance of "
-                f"that: {self.uneven:.1g}), and these figures are right for such a log only. If earlier "
-                "rewards had a say in which arm was played, they are wrong"
+                "The log cannot be used as it is: its arms were not played evenly, as they are if all are "
+                f"equally likely at every play (chance of that: {self.uneven:.1g}). If a policy chose them, "
+                "log the probability of each choice, and keep a chance for every arm (`metabandit serve "
+                "--min-share 0.05`): choices that were sure say nothing about other arms"
                 if not self.estimates
                 else f"The plays that were kept are not even over the arms (chance of that: {self.uneven:.1g}): "
                 f"some arm had a smaller probability than {self.least:.3g} at some plays, or the "
-                f"probabilities are wrong. Do not trust these figures; log with a min_share"
+                f"probabilities are wrong. Do not trust these figures; log with --min-share"
             )
         return found
 
@@ -301,9 +303,7 @@ def replay(
     ('ucb1-tuned', 19)
     """
     known = make_log(log)
-    several = isinstance(policies, Iterable) and not isinstance(policies, str)
-    given: list[Any] = list(policies) if several else [policies]  # type: ignore[arg-type]
-    made = [policy(item) for item in given]
+    made = read_policies(policies)
     if not made and known.probabilities is None:
         raise InputError("there is no policy to replay; give one or more")
     if known.probabilities is None and (shares or least is not None):

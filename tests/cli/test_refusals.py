@@ -13,6 +13,8 @@ FILES = {
     "broken.npz": "nothing",
     "broken.json": '{"format": "metabandit policy", "version": 1, "policy": {}}',
     "newer.json": '{"format": "metabandit policy", "version": 99}',
+    "sure.csv": "arm,reward,probability\na,1,1\nb,0,1\n",
+    "sure-or-not.csv": "arm,reward,probability\na,1,1\nb,0,0\n",
     "half.json": '{"format": "metabandit pol',
 }
 # Commands are `evaluate` unless they begin with another one.
@@ -56,6 +58,19 @@ BAD = [
     ("ln(r - 2)", ["index of ln(r - 2) ", "not a number", "n=1", "r=", "t=2"]),
     ("ucb1 | r/(t - 5) | --arms | 3", ["index of r/(t - 5) ", "n=", "r=", "t=5"]),
     ("kl-ucb | --prior | gaussian", ["kl-ucb", "kl_upper", "[0, 1]"]),
+    (
+        "> replay | sure.csv | --policy | ucb1 | --horizon | 1",
+        ["sure.csv cannot be used", "probability 1", "--min-share"],
+    ),
+    (
+        "> replay | sure-or-not.csv | --policy | ucb1 | --horizon | 1",
+        ["sure-or-not.csv, play 2", "sure choices cannot be used", "--min-share"],
+    ),
+    (
+        "> trial | equal | --at | 0.3,0.5 | --test | fisher | --test | exact",
+        ["--test was given 2 times", "once for each"],
+    ),
+    ("greedy | --seed | 1 | --seed=2", ["--seed was given 2 times"]),
     ("greedy | --batch | 0", ["plays of a batch", "at least 1, not 0"]),
     ("greedy | --batch | ten", ["'ten'", "whole number of plays", "geometric"]),
     ("greedy | --batch | 200", ["batch of 200", "horizon of 100", "at most 100"]),
@@ -76,7 +91,10 @@ BAD = [
     ("> learn | --batch | 101", ["batch of 101", "horizon of 100"]),
     ("> search | --variables | r,w", ["variable w", "batches or a delay"]),
     ("greedy | --method | exactly", ["'exactly'", "did you mean exact"]),
-    ("greedy | --method | exact | --episodes | 9", ["episodes, runs", "monte-carlo"]),
+    (
+        "greedy | --method | exact | --episodes | 9 | --runs | 3",
+        ["no episodes and no runs", "monte-carlo"],
+    ),
     ("ucb2 | --method | exact", ["ucb2", "memory beyond the counts", "monte-carlo"]),
     ("greedy | --method | exact | --prior | gaussian", ["Bernoulli arms", "gaussian:"]),
     ("greedy | --method | exact | --arms | 4", ["3 arms", "not 4"]),

@@ -97,6 +97,7 @@ def test_successes_of_other_rewards_are_refused_at_once(command, tmp_path):
         ("--grid | 0:1:0.5 | --test | none | --plot | power.svg", ["--test"]),
         ("--grid | 0:1:0.001 | --horizon | 500", ["1,002,001 points", "hours", "coarser"]),
         ("--horizon | 10", ["no success rates"]),
+        ("--at | 0.3,0.5 | --boundary | pocock", ["--look-every 25"]),
         ("--at | 0.3,0.5 | --csv | table.txt", [".csv"]),
     ],
 )

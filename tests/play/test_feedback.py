@@ -168,6 +168,19 @@ def test_a_learned_policy_keeps_its_feedback(tmp_path):
     said = []
     mb.evaluate(policy, mb.Bernoulli(arms=2), 20, announce=said.append)
     assert any("learned for feedback batches of 5" in text for text in said)
+    said.clear()
+    mb.evaluate(policy, mb.Bernoulli(arms=2), 20, feedback=feedback, announce=said.append)
+    assert not any("learned for" in text for text in said)
+
+
+def test_a_policy_learned_for_another_prior_or_horizon_says_so(tmp_path):
+    path = tmp_path / "p.json"
+    mb.learn("r + a/(n + b)", mb.Bernoulli(arms=2), 20, generations=3, measured=False, out=path)
+    said = []
+    mb.evaluate(path, mb.Bernoulli(arms=3, alpha=2), 30, episodes=100, announce=said.append)
+    (note,) = [text for text in said if text.startswith("note: ")]
+    assert "learned for 2 arms, 20 plays, the prior bernoulli:alpha=1,beta=1, and" in note
+    assert "with 3 arms, 30 plays, the prior bernoulli:alpha=2,beta=1; " in note
 
 
 def test_replay_with_late_rewards():

@@ -278,3 +278,16 @@ def test_every_policy_plays_on_every_prior(text, arms, tmp_path):
         assert (evaluation.problem_regret >= 0).all()
         assert (evaluation.problem_regret <= most * (1 + 1e-6)).all()
         assert 0 < evaluation.mean_regret < most.mean()
+
+
+def test_policies_with_one_formula_and_other_numbers_have_names_of_their_own():
+    pair = [mb.IndexPolicy("r + a/n", parameters={"a": a}) for a in (0.5, 2)]
+    result = mb.evaluate([*pair, "greedy"], mb.Bernoulli(arms=2), 10)
+    names = [evaluation.policy for evaluation in result]
+    assert names == ["r + a/n (a=0.5)", "r + a/n (a=2)", "greedy"]
+    assert [item.name for item in pair] == ["r + a/n", "r + a/n"]
+    pair = [mb.IndexPolicy("r + 1/n", start=start) for start in ("each-once", "prior-counts")]
+    trial = mb.operating_characteristics(pair, [(0.3, 0.5)], horizon=10)
+    assert list(trial.designs) == ["r + 1/n (start each-once)", "r + 1/n (start prior-counts)"]
+    same = mb.evaluate(["greedy", "greedy"], mb.Bernoulli(arms=2), 10)
+    assert [evaluation.policy for evaluation in same] == ["greedy", "greedy"]

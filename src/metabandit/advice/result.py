@@ -224,7 +224,7 @@ class Advice(Shown):
         asked = f"--prior {shlex.quote(self.prior)} --arms {self.arms} --horizon {self.horizon}"
         if self.recommended.name == self.today.name:
             rival = "thompson"
-        return [
+        steps = [
             (
                 "Measure it again, on other problems",
                 f"metabandit evaluate {file} {rival} {asked}{self.feedback.options()} --seed 1",
@@ -233,8 +233,10 @@ class Advice(Shown):
                 "Use it in a Python service",
                 f'player = metabandit.load({json.dumps(name)}).player(arms={self.arms}, journal="plays.jsonl")',
             ),
-            ("Use it elsewhere", f"metabandit export {file} --to sql"),
         ]
+        if isinstance(self.recommended.policy, IndexPolicy):  # others cannot be exported
+            steps.append(("Use it elsewhere", f"metabandit export {file} --to sql"))
+        return steps
 
     def to_dict(self, path: Path | None = None) -> dict[str, Any]:
         """Plain data, for JSON; `path` is the file that it is written to."""

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 from typer import Option
+from typer.core import TyperCommand
 
 from ..errors import InputError, StoreError, WorkerError, shown
 from .options import with_groups
@@ -53,17 +54,35 @@ _PATIENCE = 3
 
 app = typer.Typer(
     name="metabandit",
-    help="Find the best strategy for your kind of bandit problem.\n\n`fit` turns past tests into a prior, "
-    "`advise` says which policy to use and what it is worth, `learn` and `search` look further, "
-    "`evaluate` and `optimal` measure, `export` and `store` put the policy to work.",
+    help="Find the best strategy for your kind of bandit problem.\n\nBegin with `fit`, which turns past tests "
+    "into a prior, and `advise`, which says what policy to use and what it is worth. `learn` and `search` look "
+    "for a better one; `evaluate` measures its regret (the reward lost by not always playing the best arm) and "
+    "`optimal` the least that any policy can have. `export` and `serve` put it to work.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
+
+
+class _Command(TyperCommand):
+    """A command that refuses a second value for an option that has one, rather than take the last."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        for item in order:
+            if item.param_type_name == "option" and not item.multiple and order.count(item) > 1:
+                raise InputError(
+                    f"{item.opts[0]} was given {order.count(item)} times, and takes one value; run the "
+                    f"command once for each"
+                )
+        return super().parse_args(ctx, args)
+
+
 for _panel, _commands in _STORY.items():
     for _name, _example in _commands.items():
         _made = with_groups(import_module(f"{__name__}.{_name}").command)
-        app.command(_name, rich_help_panel=_panel, epilog=f"Example: `{_example}`")(_made)
+        _epilog = f"Example: `{_example}`"
+        app.command(_name, cls=_Command, rich_help_panel=_panel, epilog=_epilog)(_made)
 
 
 def _show_version(wanted: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -48,23 +49,26 @@ def command(
         return
     known, figures = fitted.history, fitted.shrinkage
     caption = (
-        f"What {known.name} says of arms: {len(known.problems)} tests, {len(known.plays)} arms, "
+        f"What {known.name} says about arms: {len(known.problems)} tests, {len(known.plays)} arms, "
         f"{known.plays.sum():,.0f} plays"
     )
     show_rows(fitted.rows(), align="lr", caption=caption)
+    sys.stdout.write("\n")
     show_facts(
         [
-            ("", ""),
             ("prior", fitted.prior),
-            ("check", f"a history this far from the prior has a chance of {fitted.plausible:.2g}"),
+            (
+                "check",
+                f"the chance that a history of this prior looks at least as odd is {fitted.plausible:.2g}",
+            ),
             (
                 "noise",
-                f"means as observed spread by {figures['raw_spread']:.3g}, true ones by "
-                f"{figures['spread']:.3g}; {figures['plays']:,.0f} plays add {figures['noise']:.3g}",
+                f"observed means have a spread of {figures['raw_spread']:.3g}, true ones of "
+                f"{figures['spread']:.3g}; chance adds {figures['noise']:.3g} in {figures['plays']:,.0f} plays",
             ),
             (
                 "shrinkage",
-                f"of an observed difference from the average, {100 * figures['kept']:.0f} % is believed",
+                f"believe {100 * figures['kept']:.0f} % of an observed difference from the average",
             ),
             (
                 "next",

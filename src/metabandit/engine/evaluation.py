@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from ..errors import InputError
 from ..feedback import Feedback
 from ..files import check_new
 from ..language import text
-from ..policies import IndexPolicy, Plan, Policy, Start, policy
+from ..policies import IndexPolicy, Plan, Policy, Start, read_policies
 from ..priors import Bernoulli, Prior, Table, check_prior, read_prior
 from ..priors.families import Array
 from ..progress import Told, with_progress
@@ -134,12 +134,15 @@ def evaluate(
         reward_seed=reward_seed, keep_plays=keep_plays, floor_effort=floor_effort,
         time_limit=time_limit,
     )  # fmt: skip
-    given = (episodes, runs, reward_seed, time_limit)
-    asked = keep_plays or any(item is not None for item in given)
+    numbers = {
+        "episodes": episodes, "runs": runs, "a seed of the rewards": reward_seed,
+        "a time limit": time_limit, "the plays of each problem": keep_plays or None,
+    }  # fmt: skip
+    asked = [name for name, number in numbers.items() if number is not None]
     if task.method == EXACT and asked:
         raise InputError(
-            "episodes, runs, reward_seed, keep_plays and time_limit are for the method monte-carlo; "
-            "exact evaluation has none, so leave them out"
+            f"exact evaluation simulates nothing, so it has no {' and no '.join(asked)}: leave that "
+            f"out, or use the method monte-carlo"
         )
     if keep is not None:
         check_new(keep, (".npz",), "the file for what is done", force=resume)
@@ -149,11 +152,11 @@ def evaluate(
         check_floor(prior)
     for item in made:
         item.check(prior, task.horizon)
-        _warn_of_feedback(item, task, announce)
+        _note_origin(item, task, announce)
     plans = [item.plan(prior, task.horizon, progress) for item in made]
     task = replace(
         task,
-        method=_pick_method(task, plans, asked=asked),
+        method=_pick_method(task, plans, asked=bool(asked)),
         workers=_who_works(task.workers, plans, announce),
     )
     file = Checkpoint({}, None, "evaluation")
@@ -186,21 +189,28 @@ def evaluate(
 def _read_policies(
     given: str | Policy | Sequence[str | Policy], start: str | Start | None
 ) -> list[Policy]:
-    several = isinstance(given, Iterable) and not isinstance(given, str)
-    items: list[Any] = list(given) if several else [given]  # type: ignore[arg-type]
-    if not items:
-        raise InputError("no policy was given; name at least one, such as ucb1")
-    return [policy(item, start=start) for item in items]
+    if found := read_policies(given, start=start):
+        return found
+    raise InputError("no policy was given; name at least one, such as ucb1")
 
 
-def _warn_of_feedback(item: Policy, task: Task, announce: Callable[[str], None] | None) -> None:
-    """Say so if a policy was learned for another feedback than it is evaluated with."""
-    if announce is None or item.learned is None or item.learned.feedback == task.feedback:
+def _note_origin(item: Policy, task: Task, announce: Callable[[str], None] | None) -> None:
+    """Say so if a policy was learned for something else than it is evaluated on."""
+    learned = item.learned
+    if announce is None or learned is None:
         return
-    announce(
-        f"warning: {item.name} was learned for feedback {item.learned.feedback}, and is evaluated with "
-        f"{task.feedback}; learn it again for that"
-    )
+    pairs = [
+        (f"{learned.arms} arms", f"{task.prior.arms} arms"),
+        (f"{learned.horizon} plays", f"{task.horizon} plays"),
+        (f"the prior {learned.prior}", f"the prior {task.prior}"),
+        (f"feedback {learned.feedback}", f"feedback {task.feedback}"),
+    ]
+    if differing := [pair for pair in pairs if pair[0] != pair[1]]:
+        was, here = (", ".join(texts) for texts in zip(*differing, strict=True))
+        announce(
+            f"note: {item.name} was learned for {was}, and is evaluated with {here}; a policy learned "
+            f"for that may do better"
+        )
 
 
 def _pick_method(task: Task, plans: Sequence[Plan], *, asked: bool) -> str:

@@ -6,7 +6,16 @@ imported when it is used.
 
 from . import entries  # noqa: F401  (it fills the catalogue)
 from .base import ChoicePolicy, IndexPolicy, Plan, Policy, Progress, Setting
-from .catalogue import CATALOGUE, DecidedPolicy, Entry, Parameter, policy, register
+from .catalogue import (
+    CATALOGUE,
+    DecidedPolicy,
+    Entry,
+    Parameter,
+    policy,
+    read_policies,
+    register,
+    with_own_names,
+)
 from .file import load
 from .solved import ConstrainedPolicy, OptimalPolicy
 from .start import Start
@@ -27,5 +36,7 @@ __all__ = [
     "Start",
     "load",
     "policy",
+    "read_policies",
     "register",
+    "with_own_names",
 ]

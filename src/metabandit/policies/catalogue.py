@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -287,3 +288,42 @@ def policy(description: str | Path | Policy, *, start: str | Start | None = None
     if _NAME.fullmatch(head) and match is not None and match.group() not in VARIABLES:
         raise InputError(f"unknown policy {head!r}; {nearest(head, CATALOGUE)}")
     return IndexPolicy(given, start=start, name=given)
+
+
+def read_policies(
+    given: str | Path | Policy | Iterable[str | Path | Policy], *, start: str | Start | None = None
+) -> list[Policy]:
+    """Read one policy or several, each with a name of its own."""
+    several = isinstance(given, Iterable) and not isinstance(given, str)
+    items: list[Any] = list(given) if several else [given]  # type: ignore[arg-type]
+    return with_own_names([policy(item, start=start) for item in items])
+
+
+def with_own_names(policies: Sequence[Policy]) -> list[Policy]:
+    """Return policies whose names differ where their numbers or starts do.
+
+    Two index policies of the same formula have the same name, in which their parameters do not show.
+
+    >>> from metabandit import IndexPolicy
+    >>> pair = [IndexPolicy("r + a/n", parameters={"a": a}) for a in (1, 2)]
+    >>> [item.name for item in with_own_names(pair)]
+    ['r + a/n (a=1)', 'r + a/n (a=2)']
+    """
+    named: list[Policy] = []
+    for item in policies:
+        others = [
+            other
+            for other in policies
+            if isinstance(other, IndexPolicy) and other.name == item.name
+        ]
+        if isinstance(item, IndexPolicy):
+            told = []
+            if any(other.parameters != item.parameters for other in others):
+                told += [f"{key}={number:.6g}" for key, number in item.parameters.items()]
+            if any(other.start != item.start for other in others):
+                told.append(f"start {item.start}")
+            if told:
+                item = copy(item)
+                item.name = f"{item.name} ({', '.join(told)})"
+        named.append(item)
+    return named

@@ -48,7 +48,10 @@ class Stopping:
     ) -> Stopping:
         if len(looks) == 1:
             if boundary is not None:
-                raise InputError("a boundary is for looks before the end: give look_every, too")
+                raise InputError(
+                    "a boundary is for looks before the end: say how often to look (--look-every 25; in "
+                    "Python, look_every=25)"
+                )
             return cls(looks)
         if test is None:
             raise InputError("a trial stops early by a test: give one")

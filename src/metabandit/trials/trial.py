@@ -16,11 +16,12 @@ from ..engine.threads import in_threads
 from ..errors import IndexFault, InputError, nearest
 from ..feedback import Feedback
 from ..memory import check_memory
-from ..policies import Plan, Policy
+from ..policies import Plan, Policy, with_own_names
 from ..priors import Bernoulli, Prior, Table, check_prior, read_prior
 from ..priors.families import Array
 from ..progress import Told, with_progress
 from ..settings import check_horizon, check_whole, read_grid, read_number
+from .designs import design
 from .final import Function, Rates, make_plan, read_points
 from .measures import Asked
 from .result import Trial
@@ -111,7 +112,8 @@ def operating_characteristics(
     [24.0, 26.904]
     """
     several = isinstance(policies, Iterable) and not isinstance(policies, str)
-    given: list[Any] = list(policies) if several else [policies]  # type: ignore[arg-type]
+    items: list[Any] = list(policies) if several else [policies]  # type: ignore[arg-type]
+    given = with_own_names([design(item) for item in items])
     if not given:
         raise InputError("no design was given; name at least one, such as equal")
     horizon = check_horizon(horizon)
