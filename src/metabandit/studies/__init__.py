@@ -1,6 +1,6 @@
 """Published experiments, each a package that uses metabandit as any other study would.
 
-A study registers here what it adds to reports (`metabandit.report.registry`).
+A study registers here what it adds to reports (`metabandit.report.runs`).
 """
 
 from ..report import register_study
