@@ -29,7 +29,7 @@ import numpy as np
 import metabandit as mb
 from metabandit.bayes.induction import states
 from metabandit.kernels.counts import layout
-from metabandit.tables import text_table
+from metabandit.showing import text_table
 
 UNEVEN = mb.Bernoulli(alpha=[3, 1], beta=[2, 1])
 

@@ -20,8 +20,8 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter
 
 import metabandit as mb
+from metabandit.engine.external import EpisodeRewards
 from metabandit.engine.problems import draw_problems
-from metabandit.engine.rewards import EpisodeRewards
 from metabandit.numerics import episode_seed
 
 SIZES = (1, 2, 5, 10, 20, 25, 50)

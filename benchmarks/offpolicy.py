@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 import metabandit as mb
-from metabandit.tables import text_table
+from metabandit.showing import text_table
 
 MEANS = {"a": 0.3, "b": 0.6, "c": 0.5}
 

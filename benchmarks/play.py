@@ -27,7 +27,7 @@ import mabwiser.mab as mabwiser
 from river import bandit, proba
 
 import metabandit as mb
-from metabandit.tables import text_table
+from metabandit.showing import text_table
 
 ARMS = 10
 BEFORE = 200

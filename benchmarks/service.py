@@ -27,7 +27,7 @@ if __name__ == "__main__":
 
 from benchmarks.postgres import postgresql
 from metabandit.play.store import Store
-from metabandit.tables import text_table
+from metabandit.showing import text_table
 
 TOKEN = "a token of this benchmark"
 ARMS = [f"arm {number}" for number in range(10)]

@@ -32,7 +32,7 @@ from river import bandit
 import metabandit as mb
 import peers
 from metabandit.kernels.simulator import simulate
-from metabandit.tables import text_table
+from metabandit.showing import text_table
 
 HORIZON = 100
 SEED = 1

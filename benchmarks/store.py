@@ -24,7 +24,7 @@ if __name__ == "__main__":
 import metabandit as mb
 from benchmarks.postgres import postgresql
 from metabandit.play.store import Store
-from metabandit.tables import text_table
+from metabandit.showing import text_table
 
 ARMS = 10
 FORK = multiprocessing.get_context("fork")

@@ -16,8 +16,8 @@ import numpy as np
 import metabandit as mb
 from metabandit.drawing import BLUE, VERMILION, new_axes
 from metabandit.report.content import Figure
-from metabandit.report.drawing import save
 from metabandit.report.trials import power_figure
+from metabandit.report.writing import save
 
 PATIENTS, MINIMUM, LEVEL = 75, 11, 0.05
 CRDP = f"crdp:degree=0.9,minimum={MINIMUM}"

@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     from .priors.fitting import Fitted, fit_prior
     from .replaying import Estimate, Log, Replay, Replayed, read_log, replay
     from .report import load_report, write_report
-    from .studies.maes2012 import Records, reproduce
+    from .studies.run import Records, reproduce
     from .trials import Characteristics, FinalStates, Trial, final_states, operating_characteristics
 
 __version__ = "0.1.0"
@@ -189,7 +189,7 @@ _HOMES = (
     "learning",
     "formulas",
     "advice",
-    "studies.maes2012",
+    "studies.run",
     "report",
     "cluster",
 )

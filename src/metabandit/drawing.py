@@ -1,6 +1,6 @@
 """Pictures: one look, in colours that people without full colour vision can tell apart.
 
-What is drawn for a report is saved by report/drawing.py; `plot` of a result draws into the axes of a
+What is drawn for a report is saved by report/writing.py; `plot` of a result draws into the axes of a
 person, or into new ones of pyplot, which a notebook shows.
 """
 

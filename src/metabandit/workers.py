@@ -11,10 +11,13 @@ from __future__ import annotations
 import hashlib
 import math
 import platform
+import signal
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice, pairwise
@@ -22,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 from .errors import InputError, WorkerError
-from .interrupts import interrupts_later
 from .settings import check_threads
 
 # Seconds per job. Jobs are only as short as it takes to give every slot about _EACH of them.
@@ -288,3 +290,25 @@ def make_workers(threads: object, executor: object = None) -> Workers:
             f"{type(executor).__name__}{hint}"
         )
     return Workers(check_threads(threads), executor)
+
+
+@contextmanager
+def interrupts_later() -> Iterator[None]:
+    """Let Ctrl-C in the main thread take effect at the end of the block.
+
+    Inside numba's dispatcher it would surface as another error; inside Dask it could be lost.
+    """
+    here = threading.current_thread() is threading.main_thread()
+    # A process in the background may ignore Ctrl-C.
+    if not here or signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        yield
+        return
+    caught: list[Any] = []
+    before = signal.signal(signal.SIGINT, lambda *given: caught.append(given))
+    try:
+        yield
+    finally:
+        # None stands for a handler that was not set from Python.
+        signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
+    if caught:
+        raise KeyboardInterrupt

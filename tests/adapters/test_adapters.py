@@ -31,7 +31,7 @@ import metabandit.adapters.mabwiser as for_mabwiser  # noqa: E402
 from metabandit.adapters.gymnasium import BanditEnv, play_env  # noqa: E402
 from metabandit.adapters.mabwiser import MABContestant, MetaMAB  # noqa: E402
 from metabandit.adapters.river import RiverPolicy, evaluate_river  # noqa: E402
-from metabandit.engine.rewards import EpisodeRewards  # noqa: E402
+from metabandit.engine.external import EpisodeRewards  # noqa: E402
 from metabandit.numerics import episode_seed  # noqa: E402
 
 

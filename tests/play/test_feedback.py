@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import metabandit as mb
+from metabandit.engine.external import EpisodeRewards
 from metabandit.engine.problems import draw_problems
-from metabandit.engine.rewards import EpisodeRewards
 from metabandit.numerics import episode_seed
 
 FOUR = ["a", "b", "c", "d"]

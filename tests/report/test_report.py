@@ -15,7 +15,7 @@ import pytest
 import metabandit as mb
 from metabandit import load_report, write_report
 from metabandit.drawing import COLOURS, INK, curves, dots
-from metabandit.report import registry
+from metabandit.report import runs
 from metabandit.report.content import (
     Cell,
     Figure,
@@ -25,9 +25,8 @@ from metabandit.report.content import (
     percent,
     significant,
 )
-from metabandit.report.drawing import check_picture, svg
 from metabandit.report.maps import indices
-from metabandit.report.writing import as_markdown, latex, markdown
+from metabandit.report.writing import as_markdown, check_picture, latex, markdown, svg
 from metabandit.studies.maes2012 import PARTS, SCALES, findings, paper
 from metabandit.studies.maes2012.findings import judge
 from metabandit.studies.maes2012.plan import steps, studied_policies
@@ -530,15 +529,15 @@ def test_a_study_makes_the_report_of_its_own_records(tmp_path, monkeypatch):
         [{"formula": "r", "length": 1, "regret": 2.0}],
     )
     monkeypatch.setitem(sys.modules, "own_study", own)
-    monkeypatch.setattr(registry, "_MODULES", {})
+    monkeypatch.setattr(runs, "_MODULES", {})
     path = tmp_path / "records.jsonl"
     path.write_text('{"format": "my records"}\n{"id": 1}\n')
     with pytest.raises(mb.InputError, match="neither JSON"):
         load_report(path)
-    registry.register_study("my records", "own_study")
+    runs.register_study("my records", "own_study")
     assert load_report(tmp_path).title == "my study of records.jsonl"
     with pytest.raises(mb.InputError, match="a report of its own"):
         load_report([path, path])
     with pytest.raises(mb.InputError, match="neither JSON"):
         load_report(RECORDS)
-    assert list(registry.published_formulas({})) == ["mine"]
+    assert list(runs.published_formulas({})) == ["mine"]

@@ -16,8 +16,8 @@ import pytest
 import metabandit as mb
 from metabandit.studies.maes2012 import paper, screening, work
 from metabandit.studies.maes2012.plan import PARTS, SCALES, Scale, Step, steps, studied_policies
-from metabandit.studies.maes2012.run import reproduce
 from metabandit.studies.records import Records
+from metabandit.studies.run import reproduce
 from metabandit.studies.steps import RECORDS, UNFINISHED
 from metabandit.workers import Workers
 from tests.commands import answer
@@ -440,7 +440,7 @@ def test_half_a_line_is_dropped(tmp_path):
     held.add(line("c", {}))
     held.close()
     assert list(Records.read(path)) == ["a", "c"]
-    assert json.loads(path.read_bytes().splitlines()[0])["format"] == Records.format
+    assert json.loads(path.read_bytes().splitlines()[0])["format"] == "metabandit reproduction"
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,11 @@ import pytest
 
 import metabandit as mb
 from metabandit.report import load_report
-from metabandit.studies import today
-from metabandit.studies.steps import RECORDS
+from metabandit.studies.records import Records
+from metabandit.studies.run import reproduce
+from metabandit.studies.steps import RECORDS, StepRunner
 from metabandit.studies.today.plan import SCALES, SETTINGS, TodayScale, policies_of, steps
 from metabandit.studies.today.report import today_report
-from metabandit.studies.today.work import TodayRunner
 
 TINY = TodayScale(episodes=60, fewer=4, effort=0.002, floor=0.02, longest=10, most=5)
 
@@ -32,7 +32,7 @@ def test_steps_have_names_of_their_own_and_come_after_what_they_need():
 
 def test_a_run_is_kept_and_shown(tmp_path, monkeypatch):
     monkeypatch.setitem(SCALES, "tiny", TINY)
-    records = today.reproduce(scale="tiny", out=tmp_path)
+    records = reproduce("today", scale="tiny", out=tmp_path)
     report = load_report([tmp_path])
     table = report.sections[0].tables[0]
     names = [cells[0].text for cells in table.rows]
@@ -43,18 +43,18 @@ def test_a_run_is_kept_and_shown(tmp_path, monkeypatch):
     assert regret == sorted(regret)
     assert all(cells[2].value is not None for cells in table.rows[1:])
     # All is done: nothing is done again.
-    monkeypatch.setattr(TodayRunner, "do", None)
-    again = today.reproduce(scale="tiny", out=tmp_path)
+    monkeypatch.setattr(StepRunner, "do", None)
+    again = reproduce("today", scale="tiny", out=tmp_path)
     assert again == records
-    assert today_report(today.TodayRecords.read(tmp_path / RECORDS)).sections[0].tables
+    assert today_report(Records.read(tmp_path / RECORDS, "today")).sections[0].tables
 
 
 def test_records_of_the_paper_are_another_study(tmp_path):
     (tmp_path / RECORDS).write_text('{"format": "metabandit reproduction", "version": 1}\n')
     with pytest.raises(mb.InputError, match="records of this study"):
-        today.reproduce(out=tmp_path)
+        reproduce("today", out=tmp_path)
 
 
 def test_unknown_scales_are_refused():
     with pytest.raises(mb.InputError, match="unknown scale"):
-        today.reproduce(scale="large")
+        reproduce("today", scale="large")

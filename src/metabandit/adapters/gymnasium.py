@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ..engine.external import EpisodeRewards
 from ..engine.precision import Precision
-from ..engine.rewards import EpisodeRewards
 from ..errors import InputError
 from ..policies import Policy
 from ..policies import policy as read_policy

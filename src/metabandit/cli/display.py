@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from ..feedback import Feedback
-from ..tables import alignment, text_table
+from ..showing import alignment, text_table
 
 if TYPE_CHECKING:
     from ..engine import Comparison

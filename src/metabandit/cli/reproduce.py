@@ -47,17 +47,13 @@ def command(
     A run that was stopped goes on where it was if it is started again.
     """
     from ..report import load_report, write_report
-    from ..studies import maes2012, today
+    from ..studies.run import default_folder, reproduce
 
-    study = today if part == "today" else maes2012
-    folder = study.default_folder(scale) if out is None else out
+    folder = default_folder(part, scale) if out is None else out
     again = f"started again with the same options, it goes on from the records in {folder}"
     with working("reproducing", resources, stopped=again, kept=lambda: again) as (who, tell):
         options = {"scale": scale, "out": folder, "seed": seed, **who, "progress": _often(tell)}
-        if part == "today":
-            records = today.reproduce(**options)
-        else:
-            records = maes2012.reproduce(part, **options)
+        records = reproduce(part, **options)
     report = load_report([folder])
     with progress_bar("drawing the report") as bar:
         written = write_report(report, folder / "report.html", force=True, progress=bar)

@@ -48,7 +48,7 @@ def command(
 
     del given["plot"]
     if plot is not None:
-        from ..report.drawing import check_picture
+        from ..report.writing import check_picture
 
         check_picture(plot, force=run["force"])
     if (run["resume"] or run["force"]) and out is None and plot is None:
@@ -71,8 +71,8 @@ def command(
 
 def _draw(found: Found, plot: Path) -> None:
     from .. import studies  # noqa: F401  (the picture shows formulas that they published)
-    from ..report.drawing import save
     from ..report.runs import length_figure
+    from ..report.writing import save
 
     save(length_figure(found.to_dict()), plot)
 

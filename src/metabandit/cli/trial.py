@@ -91,7 +91,7 @@ def command(
     if csv is not None:
         check_new(csv, (".csv",), "the table", force=force)
     if plot is not None:
-        from ..report.drawing import check_picture
+        from ..report.writing import check_picture
 
         check_picture(plot, force=force)
         if grid is None or belief.arms != 2 or test == "none":
@@ -113,8 +113,8 @@ def command(
             file.write(trial.csv().encode())
     value = trial.to_dict()
     if plot is not None:
-        from ..report.drawing import save
         from ..report.trials import power_figure
+        from ..report.writing import save
 
         save(power_figure(value), plot)
         say(f"drew {plot}")

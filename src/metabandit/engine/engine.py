@@ -22,11 +22,10 @@ import numpy.typing as npt
 from ..bayes.induction import states
 from ..checkpoint import Checkpoint
 from ..feedback import IMMEDIATE, Feedback
-from ..interrupts import interrupts_later
 from ..policies import Plan, Progress
 from ..priors import Prior
 from ..priors.families import Array
-from ..workers import Job, Workers, split
+from ..workers import Job, Workers, interrupts_later, split
 from .costs import (
     MOST_EPISODES,
     at_once,

@@ -10,7 +10,7 @@ from functools import cache
 from itertools import islice
 from typing import Any, TypeVar
 
-from ..interrupts import interrupts_later
+from ..workers import interrupts_later
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

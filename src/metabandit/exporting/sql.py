@@ -21,8 +21,8 @@ from ..language import Apply, Constant, Tree, operators, variables
 from ..language.source import Assignment, real
 from ..language.values import evaluate_tree
 from ..settings import check_whole
-from .lines import WIDTH, source_of, statement
 from .policy import ExportedPolicy
+from .program import WIDTH, source_of, statement
 
 MOST_PLAYS = 1_000_000
 

@@ -38,8 +38,7 @@ from ..settings import check_whole
 from .classes import Classes
 from .enumeration import kept_classes
 from .grammar import Grammar
-from .measure import measure_classes
-from .refine import refined
+from .measure import measure_classes, refined
 from .result import Found, RankedFormula
 from .sample import problems_of, reachable_sample
 from .strategies import STRATEGIES, ExactSearch, Halving, Strategy

@@ -15,9 +15,9 @@ from ..engine.states import LONG
 from ..engine.task import Task, stream
 from ..errors import InputError
 from ..feedback import IMMEDIATE
-from ..interrupts import interrupts_later
 from ..priors import Bernoulli
 from ..priors.families import Array
+from ..workers import interrupts_later
 from .classes import Ints
 
 # The best of each length are kept to the end, for the picture of regret against length.

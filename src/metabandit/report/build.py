@@ -15,9 +15,8 @@ from ..errors import InputError, shown
 from ..files import check_new, read_text, written
 from ..progress import Told, with_progress
 from .content import FORMATS, Figure, Report, ReportTable
-from .drawing import save
-from .registry import study_of
-from .writing import as_markdown, as_page, latex, markdown
+from .runs import study_of
+from .writing import as_markdown, as_page, latex, markdown, save
 
 
 def load_report(paths: str | Path | Sequence[str | Path]) -> Report:

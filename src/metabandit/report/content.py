@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from math import floor, log10
 from typing import Any
 
-from ..showing import Shown
-from ..tables import alignment
+from ..showing import Shown, alignment
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""Reports of single runs: what `evaluate`, `learn`, `search`, `trial` and `advise` print with --json."""
+"""Reports of single runs: what `evaluate`, `learn`, `search`, `trial` and `advise` print with --json.
+
+Studies register what they add to reports: those of their own records, and formulas that they published.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 from ..data import read_data
@@ -18,7 +22,6 @@ from ..priors import prior as read_prior
 from .advice import advice_report
 from .content import Cell, Figure, Part, Report, ReportTable, make_sections, number, percent, row
 from .maps import policy_maps
-from .registry import published_formulas
 from .trials import trial_parts
 
 SOURCES = (
@@ -307,3 +310,26 @@ def length_figure(value: Run, prefix: str = "run") -> Figure:
             title=_problems(learned),
         ),
     )
+
+
+# Modules of studies by the `format` of their records. A module is imported when it is needed, and has
+#     read_report(path)             the report of the records in a file
+#     published_formulas(learned)   what to call its formulas for such problems (`learned`, of a policy
+#                                   file), and each as a dict with formula, length and regret
+_MODULES: dict[str, str] = {}
+
+
+def register_study(kind: str, module: str) -> None:
+    """Let a module make the reports of records whose first line has this `format`."""
+    _MODULES[kind] = module
+
+
+def study_of(header: Any) -> Any:
+    """The study whose records begin with this value, or None."""
+    module = _MODULES.get(str(header.get("format"))) if isinstance(header, dict) else None
+    return None if module is None else import_module(module)
+
+
+def published_formulas(learned: Any) -> dict[str, list[dict[str, Any]]]:
+    """Formulas that studies published for such problems, by what to call them."""
+    return dict(import_module(name).published_formulas(learned) for name in _MODULES.values())

@@ -31,8 +31,8 @@ from ..play.store import Experiment, Store
 from ..policies import Policy, policy
 from ..policies.file import policy_of
 from . import bodies
+from .bodies import Operation, describe
 from .guard import Guard
-from .openapi import Operation, describe
 from .served import Served
 
 T = TypeVar("T")

@@ -1,9 +1,10 @@
 """Published experiments, each a package that uses metabandit as any other study would.
 
-A study registers here what it adds to reports (`metabandit.report.registry`).
+A study registers here what it adds to reports (`metabandit.report.runs`).
 """
 
 from ..report import register_study
+from .records import FORMATS
 
-register_study("metabandit reproduction", "metabandit.studies.maes2012.report")
-register_study("metabandit study today", "metabandit.studies.today.report")
+for _study, _format in FORMATS.items():
+    register_study(_format, f"{__name__}.{_study}.report")

@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from ..policies import Policy
 
 VERSION = 1
+# Studies, packages beside this module, and the `format` in the first line of their records.
+FORMATS = {"maes2012": "metabandit reproduction", "today": "metabandit study today"}
 _KEYS = {"id", "kind", "settings", "threads", "versions", "seconds", "result"}
 
 
 class Records(Shown, dict[str, dict[str, Any]]):
-    """The records of a reproduction, by the id of their step.
+    """The records of a study, by the id of their step.
 
     Parameters
     ----------
@@ -32,6 +34,8 @@ class Records(Shown, dict[str, dict[str, Any]]):
         The budgets of the run: ``quick`` or ``paper``.
     seed : int
         The seed of the run.
+    study : str
+        ``maes2012``, the paper's, or ``today``.
 
     Examples
     --------
@@ -42,10 +46,8 @@ class Records(Shown, dict[str, dict[str, Any]]):
     1.74825
     """
 
-    # What the first line of a file has; other studies have another.
-    format = "metabandit reproduction"
-
-    def __init__(self, scale: str, seed: int) -> None:
+    def __init__(self, scale: str, seed: int, study: str = "maes2012") -> None:
+        self.study = study
         self.scale = scale
         self.seed = seed
         self.journal: Journal | None = None
@@ -92,14 +94,20 @@ class Records(Shown, dict[str, dict[str, Any]]):
             self.journal = None
 
     @classmethod
-    def open(cls, path: Path, scale: str, seed: int) -> Records:
+    def open(cls, path: Path, scale: str, seed: int, study: str = "maes2012") -> Records:
         """The records of a run that begins, or goes on, with these settings."""
-        records = cls(scale, seed)
+        records = cls(scale, seed, study)
         records.journal = Journal(path)
         try:
             values = _read(path, records.journal.read)
             if not values:
-                values = [{"format": cls.format, "version": VERSION, "scale": scale, "seed": seed}]
+                header = {
+                    "format": FORMATS[study],
+                    "version": VERSION,
+                    "scale": scale,
+                    "seed": seed,
+                }
+                values = [header]
                 records.journal.clear()
                 records.journal.append(values[0])
             records._load(values, path)
@@ -115,9 +123,9 @@ class Records(Shown, dict[str, dict[str, Any]]):
         return records
 
     @classmethod
-    def read(cls, path: Path) -> Records:
+    def read(cls, path: Path, study: str = "maes2012") -> Records:
         """The records of a file, to look at."""
-        records = cls("", 0)
+        records = cls("", 0, study)
         values = _read(path, partial(read_lines, path))
         records._load(values, path)
         records.scale, records.seed = str(values[0].get("scale")), values[0].get("seed", 0)
@@ -125,7 +133,7 @@ class Records(Shown, dict[str, dict[str, Any]]):
 
     def _load(self, values: list[Any], path: Path) -> None:
         header = values[0] if values else None
-        if not isinstance(header, dict) or header.get("format") != self.format:
+        if not isinstance(header, dict) or header.get("format") != FORMATS[self.study]:
             raise InputError(
                 f"{path} does not hold the records of this study; choose another folder (--out)"
             )

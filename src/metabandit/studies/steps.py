@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import shutil
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -58,20 +58,27 @@ class Step:
         return self.id.partition("/")[0]
 
 
-class StepRunner(ABC):
+class StepRunner:
     """Does steps, one at a time.
 
     records: of the steps done so far
     folder: for what is half done
     workers: the threads and processes that do the work
+    kinds: how each kind of step is done
     """
 
     # Kinds of steps that are never handed out whole.
     shared: tuple[str, ...] = ()
 
     def __init__(
-        self, records: Records, folder: Path, workers: Workers, announce: Callable[[str], None]
+        self,
+        records: Records,
+        folder: Path,
+        workers: Workers,
+        announce: Callable[[str], None],
+        kinds: Mapping[str, Kind],
     ) -> None:
+        self.kinds = kinds
         self.records = records
         self.folder = folder
         self.workers = workers
@@ -79,11 +86,6 @@ class StepRunner(ABC):
         self.announce = announce
         self._policies: dict[str, Policy] = {}
         self.versions = versions()
-
-    @property
-    @abstractmethod
-    def kinds(self) -> Mapping[str, Kind]:
-        """How each kind of step is done."""
 
     def do(self, step: Step, progress: Progress) -> tuple[dict[str, Any], float]:
         """The result of a step, and the seconds it took, also in runs that were stopped."""
@@ -148,21 +150,29 @@ class StepRunner(ABC):
         return self._policies[key]
 
 
-def remote_runner(kind: type[StepRunner], scale: str, seed: int) -> StepRunner:
+def make_runner(
+    records: Records, folder: Path, workers: Workers, announce: Callable[[str], None]
+) -> StepRunner:
+    """What does the steps of a study; its module, which is heavy, is loaded only now."""
+    work = import_module(f".{records.study}.work", __package__)
+    runner: StepRunner = work.Runner(records, folder, workers, announce)
+    return runner
+
+
+def remote_runner(scale: str, seed: int, study: str) -> StepRunner:
     """What does whole steps in another process."""
-    return kind(Records(scale, seed), Path(), Workers(1), silent)
+    return make_runner(Records(scale, seed, study), Path(), Workers(1), silent)
 
 
 def run_steps(
     todo: Sequence[Step],
     records: Records,
     folder: Path,
-    make_runner: Callable[[], type[StepRunner]],
     workers: Workers,
     progress: Progress | None,
     announce: Callable[[str], None] | None,
 ) -> Records:
-    """Do the steps that have no record in the folder; make_runner imports what is heavy."""
+    """Do the steps that have no record in the folder."""
     try:
         for step in todo:
             if step.id in records and records[step.id]["settings"] != step.settings:
@@ -172,7 +182,7 @@ def run_steps(
                 )
         unfinished = folder / UNFINISHED
         unfinished.mkdir(exist_ok=True)
-        runner = make_runner()(records, unfinished, workers, announce or silent)
+        runner = make_runner(records, unfinished, workers, announce or silent)
         _do(todo, runner, progress or (lambda share, doing: None))
         shutil.rmtree(unfinished, ignore_errors=True)
     finally:
@@ -184,7 +194,7 @@ def run_steps(
 def _do(todo: Sequence[Step], runner: StepRunner, progress: Progress) -> None:
     """Do the steps that have no record, each after those that it needs, here or in other processes."""
     records, workers = runner.records, runner.workers
-    remote = partial(remote_runner, type(runner), records.scale, records.seed)
+    remote = partial(remote_runner, records.scale, records.seed, records.study)
     pending: dict[str, tuple[Step, Pending]] = {}
     everything = sum(step.weight for step in todo)
 

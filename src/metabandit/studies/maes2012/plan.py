@@ -261,7 +261,7 @@ def _looking(scale: Scale, seed: int) -> Iterable[Step]:
         )
 
 
-def steps(part: str, scale: Scale, seed: int) -> tuple[Step, ...]:
+def steps(part: str, scale: Scale, seed: int) -> list[Step]:
     """The steps of a part, in the order in which they are done: each after those that it needs."""
     everything = [
         *_learning(scale, seed),
@@ -274,4 +274,4 @@ def steps(part: str, scale: Scale, seed: int) -> tuple[Step, ...]:
     for step in reversed(everything):
         if step.id in wanted:
             wanted |= set(step.needs)
-    return tuple(step for step in everything if step.id in wanted)
+    return [step for step in everything if step.id in wanted]

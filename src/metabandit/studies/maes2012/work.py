@@ -33,17 +33,13 @@ class Runner(StepRunner):
     def __init__(
         self, records: Records, folder: Path, workers: Workers, announce: Callable[[str], None]
     ) -> None:
-        super().__init__(records, folder, workers, announce)
+        super().__init__(records, folder, workers, announce, KINDS)
         self.problems = prior(PRIORS["bernoulli"], arms=2)
         self._references: dict[tuple[Any, ...], npt.NDArray[np.floating[Any]]] = {}
         self.made: Classes | None = None
 
     # Steps that read all formula classes.
     shared = ("classes", "search", "better", "sooner")
-
-    @property
-    def kinds(self) -> Mapping[str, Kind]:
-        return KINDS
 
     def classes(self, length: int) -> Classes:
         """All formulas up to a length, sorted into classes once."""

@@ -9,7 +9,6 @@ from ...engine.results import NORMAL_95
 from ...report.content import Cell, Report, ReportTable, Section, number, percent, row
 from ..records import Records
 from .plan import LEARNED, SCALES, SETTINGS, Studied, policies_of, settings_of
-from .run import TodayRecords
 
 _METHOD = (
     "Policies that read the prior are given the one that problems are drawn from. All policies of a setting play the same "
@@ -24,7 +23,7 @@ _METHOD = (
 
 def read_report(path: Path) -> Report:
     """The report of the records in a file."""
-    return today_report(TodayRecords.read(path))
+    return today_report(Records.read(path, "today"))
 
 
 def published_formulas(learned: dict[str, Any]) -> tuple[str, list[dict[str, Any]]]:

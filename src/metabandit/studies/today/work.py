@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from ...bayes.bounds import kept_bound
@@ -10,7 +11,7 @@ from ...data import write_data
 from ...engine import evaluate
 from ...engine.task import stream
 from ...priors import Prior, prior
-from ..steps import Kind, Progress, Step, StepRunner
+from ..steps import Progress, Step, StepRunner
 
 
 def _problems(settings: Mapping[str, Any]) -> Prior:
@@ -56,12 +57,4 @@ def _play(runner: StepRunner, step: Step, progress: Progress) -> Any:
     }
 
 
-_KINDS: dict[str, Kind] = {"floor": _floor, "learn": _learn, "play": _play}
-
-
-class TodayRunner(StepRunner):
-    """Does the steps of the study."""
-
-    @property
-    def kinds(self) -> Mapping[str, Kind]:
-        return _KINDS
+Runner = partial(StepRunner, kinds={"floor": _floor, "learn": _learn, "play": _play})
