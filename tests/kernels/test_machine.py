@@ -142,7 +142,17 @@ def run_machine(tree, lanes, moment, dtype):
         machine.run_step(program.step_code, scalars)
         machine.spread_scalars(program.spread, scalars, flat, registers, stride, count, first)
     scratch = program.registers - opcodes.SCRATCH
-    machine.run_lanes(program.lane_code, scalars, flat, arm, registers, out, stride, count, scratch)
+    plain = np.empty(0, dtype)
+    # What a memory keeps changes no value: it is filled first, and read then.
+    memory = np.full(4 * 64, np.nan, dtype)
+    found = []
+    for kept in (plain, memory, memory):
+        machine.run_lanes(
+            program.lane_code, scalars, flat, arm, registers, out, stride, count, scratch, kept
+        )
+        found.append(rows[out, :count].copy())
+    assert np.array_equal(found[0], found[1], equal_nan=True)
+    assert np.array_equal(found[0], found[2], equal_nan=True)
     assert np.isnan(rows[:, count:]).all(), "the machine wrote beyond its lanes"
     assert np.isnan(rows[:arm]).all(), "the machine wrote to another arm"
     return rows[out, :count].astype(np.float64)

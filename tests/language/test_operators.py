@@ -179,7 +179,7 @@ scalars[:3] = 5.0, 6.0, 2.0
 machine.run_step(program.step_code, scalars)
 machine.spread_scalars(program.spread, scalars, rows, 7, 8, 8, 0)
 machine.run_lanes(
-    program.lane_code, scalars, rows, 0, 7, 6, 8, 8, program.registers - opcodes.SCRATCH
+    program.lane_code, scalars, rows, 0, 7, 6, 8, 8, program.registers - opcodes.SCRATCH, rows[:0]
 )
 print(rows[48])
 """
