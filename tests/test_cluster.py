@@ -28,7 +28,8 @@ EVALUATE = (
     "--no-floor", "--json",
 )  # fmt: skip
 # Exactly, which leaves little to measure in the end.
-LEARN = ("learn", "--horizon", "120", "--generations", "12", "--json")
+LEARN_ON = ("learn", "--horizon", "120", "--json")  # until something ends it
+LEARN = (*LEARN_ON, "--generations", "12")
 SEARCH = ("search", "--horizon", "110", "--length", "4", "--json")
 REPRODUCE = ("reproduce", "curves", "--json", "--out", "records")
 KINDS = {"evaluate": EVALUATE, "learn": LEARN, "search": SEARCH, "reproduce": REPRODUCE}
@@ -118,7 +119,7 @@ def test_the_guide_calms_dask_as_own_workers_do():
 @pytest.mark.cluster
 def test_ctrl_c_is_not_for_the_workers(tmp_path):
     process = subprocess.Popen(
-        [*COMMAND, *LEARN, "--generations", "4000", "--workers", "2", "--out", "policy.json"],
+        [*COMMAND, *LEARN_ON, "--generations", "4000", "--workers", "2", "--out", "policy.json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -283,7 +284,7 @@ def test_a_worker_of_another_version(site, tmp_path, other_version, late):
     site.have(1)
     if not late:
         site.add(path=other_version)
-    process = start(tmp_path, *LEARN, "--generations", "400", "--cluster", site.address)
+    process = start(tmp_path, *LEARN_ON, "--generations", "400", "--cluster", site.address)
     if late:
         until(lambda: site.least() >= 1, "pieces")
         site.add(path=other_version)

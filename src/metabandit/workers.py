@@ -50,6 +50,8 @@ def stamp() -> dict[str, str]:
     folder = Path(__file__).parent
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):
+        if "__pycache__" in path.parts:
+            continue  # code that kernels/fused.py wrote: it changes no figure
         digest.update(f"{path.relative_to(folder).as_posix()}\n".encode() + path.read_bytes())
     return {
         "metabandit": f"{version('metabandit')} ({digest.hexdigest()[:8]})",

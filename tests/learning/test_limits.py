@@ -113,7 +113,7 @@ def test_an_evaluation_with_a_time_limit_plays_the_first_problems(monkeypatch):
         assert np.array_equal(one.problem_regret, other.problem_regret)
         assert one.mean_regret == pytest.approx(other.mean_regret, rel=1e-12)
         assert one.standard_error == pytest.approx(other.standard_error, rel=1e-9)
-    with pytest.raises(mb.InputError, match="time_limit"):
+    with pytest.raises(mb.InputError, match="no time limit: leave that out"):
         mb.evaluate("ucb1", TWO, 20, method="exact", time_limit=1)
 
 

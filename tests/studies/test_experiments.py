@@ -192,8 +192,8 @@ def test_reward_seeds_and_plays_are_those_of_a_simulation():
     prior = mb.Bernoulli(arms=2)
     assert mb.evaluate("ucb1", prior, 10, keep_plays=True).method == "monte-carlo"
     assert mb.evaluate("ucb1", prior, 10, reward_seed=3).method == "monte-carlo"
-    with pytest.raises(mb.InputError, match="reward_seed, keep_plays and time_limit"):
-        mb.evaluate("ucb1", prior, 10, reward_seed=3, method="exact")
+    with pytest.raises(mb.InputError, match="no seed of the rewards and no plays of each problem"):
+        mb.evaluate("ucb1", prior, 10, reward_seed=3, keep_plays=True, method="exact")
 
 
 def test_other_rewards_on_the_same_problems():

@@ -135,8 +135,8 @@ def evaluate(
         time_limit=time_limit,
     )  # fmt: skip
     numbers = {
-        "episodes": episodes, "runs": runs, "a seed of the rewards": reward_seed,
-        "a time limit": time_limit, "the plays of each problem": keep_plays or None,
+        "episodes": episodes, "runs": runs, "seed of the rewards": reward_seed,
+        "time limit": time_limit, "plays of each problem": keep_plays or None,
     }  # fmt: skip
     asked = [name for name, number in numbers.items() if number is not None]
     if task.method == EXACT and asked:
