@@ -9,6 +9,7 @@ import sys
 import threading
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from itertools import islice, pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -50,6 +51,16 @@ def test_tiles_cover_everything_once(policies, problems, count):
             assert [k for low, high in runs for k in range(low, high)] == list(range(items))
         # Enough of them, as far as there is something to share.
         assert len(rows) * len(wide) >= min(count, policies * (len(given_) - 1)) / 2
+
+
+def test_code_that_kernels_write_is_no_part_of_the_version():
+    path = Path(workers.__file__).parent / "kernels" / "__pycache__" / "written_by_a_test.py"
+    before = workers.stamp.__wrapped__()
+    path.write_text("")
+    try:
+        assert workers.stamp.__wrapped__() == before
+    finally:
+        path.unlink()
 
 
 def test_problems_are_shared_evenly():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -90,3 +93,29 @@ def test_what_has_no_code_of_its_own_is_played_by_the_machine(text, monkeypatch)
     simulation = Simulation(prior, 20, Sampling(), [mb.policy(text).plan(prior, 20)])
     simulation.play(0, simulation.problems(0, 64), 0, np.zeros((2, 64)))
     assert not any(fused._found.values())
+
+
+ELSEWHERE = """
+import sys
+import metabandit as mb
+from metabandit.kernels import fused
+fused.FUSED, fused._PATIENCE = sys.argv[1], float(sys.argv[2])
+found = mb.evaluate("r + 2/(n + 3)", mb.Bernoulli(arms=2), 20, method="monte-carlo", floor=False)
+print(repr(found[0].mean_regret), sum(code is not None for code in fused._found.values()))
+"""
+
+
+def test_other_processes_find_the_code_on_disk(tmp_path):
+    def run(folder, patience):
+        done = subprocess.run(
+            [sys.executable, "-c", ELSEWHERE, str(tmp_path / folder), patience],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split()
+
+    written, read, machine = run("code", "0"), run("code", "inf"), run("nothing", "inf")
+    assert written[0] == read[0] == machine[0]
+    assert [written[1], read[1], machine[1]] == ["1", "1", "0"]

@@ -21,6 +21,7 @@ import contextlib
 import hashlib
 import importlib.util
 import os
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -447,6 +448,8 @@ def _load(path: Path) -> Any:
     assert spec is not None, "it ends in .py"
     assert spec.loader is not None, "it is a file"
     module = importlib.util.module_from_spec(spec)
+    # numba looks for the module by its name, when it keeps compiled code and when it reads it again.
+    sys.modules[path.stem] = module
     spec.loader.exec_module(module)
     return module.simulate
 
