@@ -19,6 +19,9 @@ from .options import with_groups
 
 # What people do, in the order in which they do it: the commands, each with an example.
 _STORY = {
+    "Once, after installation": {
+        "compile": "metabandit compile",
+    },
     "Say what you know": {
         "fit": "metabandit fit history.csv --plot fit.svg",
         "priors": "metabandit priors",
