@@ -74,6 +74,21 @@ def _address(operator: Operator) -> tuple[int, int]:
     return int(high), int(low)
 
 
+def _parted(tree: Apply) -> Apply:
+    """sqrt(x/n) as sqrt(x) * (1/sqrt(n)) if x depends on the moment alone, as in UCB1.
+
+    The second factor then changes only when the arm is played, which fused programs make use of.
+    """
+    inner = tree.operands[0]
+    if tree.operator == "sqrt" and isinstance(inner, Apply) and inner.operator == "divide":
+        above, below = inner.operands
+        read = variables(above)
+        if below == Name("n") and read & {"t", "h"} and read.isdisjoint(LANE_VARIABLES):
+            root = Apply("invert", (Apply("sqrt", (below,)),))
+            return Apply("multiply", (Apply("sqrt", (above,)), root))
+    return tree
+
+
 class _Compiler:
     """Where each value is: ~i for scalar i, else a lane variable, else the result of an instruction."""
 
@@ -119,6 +134,7 @@ class _Compiler:
         if tree.operator == "power" and tree.operands[1] == Constant(2.0):
             # A square is a product, also of negative numbers.
             tree = Apply("multiply", (tree.operands[0], tree.operands[0]))
+        tree = _parted(tree)
         operator = OPERATORS[tree.operator]
         if operator.own is None:
             opcode, more = operator.opcode, (0, 0)
