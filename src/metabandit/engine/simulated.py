@@ -43,7 +43,7 @@ from ..policies import Plan
 from ..priors import Bernoulli, Prior
 from ..priors.families import BERNOULLI, GAUSSIAN, Array
 from .precision import Precision
-from .problems import ProblemSource, regret_means
+from .problems import problem_source, regret_means
 from .threads import in_threads
 
 # Episodes that are played in step; as kernels.rows.MOST_LANES, which would load numba.
@@ -333,7 +333,7 @@ class Simulation:
             for plan in plans:
                 if (why := coarse_obstacle(prior, plan, feedback)) is not None:
                     raise InputError(f"{plan.name} cannot be played on a coarse clock: {why}")
-        self.source = ProblemSource(prior, sampling.seed)
+        self.take_problems = problem_source(prior, sampling.seed)
         self.local = threading.local()
         points = sampling.checkpoints or (horizon,)
         self.checkpoints = np.array(points, dtype=np.int64)
@@ -458,7 +458,7 @@ class Simulation:
 
     def problems(self, first: int, last: int) -> Any:
         """The problems first, ..., last - 1 as the kernel takes them."""
-        parameters = self.source.take(first, last)
+        parameters = self.take_problems(first, last)
         means = regret_means(self.prior, parameters)
         low, high = self.prior.family.support
         return self.kernel.Problems(parameters, means, self.prior.family.binary, low, high)
