@@ -83,7 +83,7 @@ class SharedPlayer(Player):
         self._read_at = -float("inf")
         self._expired_at = -float("inf")
         self._process = os.getpid()
-        self._log_of_store = self._journal = _Log(self)  # type: ignore[assignment]
+        self._journal = _Log(self)  # type: ignore[assignment]
 
     # Choices with an id ------------------------------------------------------------------------
 
@@ -134,7 +134,7 @@ class SharedPlayer(Player):
             self._sweep()
             with self.experiment.store.transaction() as connection:
                 self.write_selections(connection)
-                counted = self.experiment.reward(connection, rewards, self.terms.tracking)
+                counted = self.experiment.reward(connection, rewards, self.terms.on_duplicate)
                 for result in counted if refuse else ():
                     if isinstance(result, InputError):
                         raise result
@@ -152,14 +152,14 @@ class SharedPlayer(Player):
 
     def _sweep(self) -> None:
         """Close the choices that have waited too long, now and then."""
-        limit = self.terms.tracking.expire
+        limit = self.terms.expire
         now = time.monotonic()
         if limit is None or now - self._expired_at < min(1.0, 0.1 * limit):
             return
         self._expired_at = now
         with self.experiment.store.transaction() as connection:
             at = time.time()
-            while self.experiment.expire(connection, at - limit, self.terms.tracking.expired):
+            while self.experiment.expire(connection, at - limit, self.terms.expired):
                 self._read_at = -float("inf")
             self.experiment.forget(connection, at - FORGET * limit)
 
