@@ -81,16 +81,12 @@ class Sampling:
     growth: float = 0.0
 
 
-@dataclass
-class ChunkSums:
-    """What a chunk adds: sums over its problems, of regret at each checkpoint and of simple regret."""
-
-    total: Array  # [policy, checkpoint]; the last column is simple regret
-    squares: Array  # the same
-    products: Array  # [policy, policy], of regret at the horizon
-    plays: Array  # [policy, arm]
-    regret: npt.NDArray[np.float32] | None  # [policy, problem], if it is kept
-    problem_plays: npt.NDArray[np.float32] | None  # [policy, arm, problem]
+# What a chunk adds, by name. Sums over its problems: `total` and `squares` of regret at each checkpoint and of
+# simple regret, which is the last column, [policy, checkpoint]; `products` of regret at the horizon,
+# [policy, policy]; `plays` [policy, arm]. If they are kept: `regret` [policy, problem] and `problem_plays`
+# [policy, arm, problem].
+Sums = dict[str, npt.NDArray[Any]]
+SUMMED = ("total", "squares", "products", "plays")
 
 
 class Played(NamedTuple):
@@ -472,11 +468,11 @@ class Simulation:
             kept = self.local.room = np.empty(shape)
         return kept
 
-    def chunks(self, ranges: Sequence[tuple[int, int]]) -> list[ChunkSums]:
+    def chunks(self, ranges: Sequence[tuple[int, int]]) -> list[Sums]:
         """Several, one after the other: a job for another process."""
         return [self.chunk(*item) for item in ranges]
 
-    def chunk(self, first: int, last: int) -> ChunkSums:
+    def chunk(self, first: int, last: int) -> Sums:
         """Simulate the problems first, ..., last - 1 with every policy."""
         problems = self.problems(first, last)
         count, arms = problems.means.shape
@@ -497,15 +493,18 @@ class Simulation:
             if several is not None:
                 averages[position] = several.reshape(points, count, runs).mean(axis=2)
         at_end = averages[:, -2, :]
-        return ChunkSums(
-            averages.sum(axis=2),
-            np.einsum("pcn,pcn->pc", averages, averages),
+        sums: Sums = {
+            "total": averages.sum(axis=2),
+            "squares": np.einsum("pcn,pcn->pc", averages, averages),
             # Not a matrix product: the threads of its library would compete with ours.
-            np.einsum("pn,qn->pq", at_end, at_end),
-            plays,
-            at_end.astype(np.float32) if self.sampling.keep_regret else None,
-            problem_plays,
-        )
+            "products": np.einsum("pn,qn->pq", at_end, at_end),
+            "plays": plays,
+        }
+        if self.sampling.keep_regret:
+            sums["regret"] = at_end.astype(np.float32)
+        if problem_plays is not None:
+            sums["problem_plays"] = problem_plays
+        return sums
 
     # Many policies ------------------------------------------------------------------------------
 

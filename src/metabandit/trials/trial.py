@@ -23,9 +23,8 @@ from ..progress import Told, with_progress
 from ..settings import check_horizon, check_whole, read_grid, read_number
 from .designs import design
 from .final import Function, Rates, make_plan, read_points
-from .measures import Asked
 from .result import Trial
-from .running import EPISODES, Stopping, Work, run_designs
+from .running import EPISODES, Work, read_stopping, run_designs
 from .stopping import read_looks
 from .testing import Test, check_level, read_test
 
@@ -154,8 +153,11 @@ def operating_characteristics(
         raise InputError("two designs have the same name; leave one out, or give it another name")
     why = exact.obstacle(Bernoulli(count), plans, horizon, told)
     chosen = _pick(method, why, asked_test, looks, episodes)
-    stop = Stopping.read(asked_test, level, looks, boundary)
-    work = Work(horizon, told, points, asked_test, level, Asked(share, least, looks), stop)
+    stopping = read_stopping(asked_test, level, looks, boundary)
+    work = Work(
+        horizon, told, points, asked_test, level, looks,
+        **stopping, imbalance=share, fewer_than=least,
+    )  # fmt: skip
     done = run_designs(work, plans, chosen, trials, seed, threads, progress)
     return Trial(
         designs={name: tuple(found) for name, (found, _) in zip(names, done, strict=True)},
@@ -167,7 +169,7 @@ def operating_characteristics(
         feedback=told,
         minimum=minimum,
         looks=looks,
-        boundary=None if stop.levels is None else stop.levels,
+        boundary=work.levels,
         critical={name: value for name, (_, value) in zip(names, done, strict=True)},
         imbalance=share,
         fewer_than=least,
@@ -186,17 +188,8 @@ def power_of(
 ) -> Array:
     """How likely the test rejects at these rates, for each of many policies; 0 if it cannot be played."""
     (point,) = read_points([rates], 2)
-    looks = (horizon,)
     asked = read_test(test, 2)
-    work = Work(
-        horizon,
-        feedback,
-        [point],
-        asked,
-        check_level(level),
-        Asked(0.1, None, looks),
-        Stopping(looks),
-    )
+    work = Work(horizon, feedback, [point], asked, check_level(level), looks=(horizon,))
 
     def power(plan: Plan) -> float:
         try:
