@@ -132,11 +132,8 @@ def operating_characteristics(
     if method not in METHODS:
         raise InputError(f"unknown method {method!r}; {nearest(str(method), METHODS)}")
     trials = EPISODES if episodes is None else check_whole(episodes, "the episodes", 1)
-    if method == MONTE_CARLO or told.delay != 0:
-        seconds = size * simulation_seconds(Bernoulli(count), horizon, trials)
-    else:
-        seconds = trial_seconds(Bernoulli(count), horizon, size, feedback=told)
-    _check_size(size, len(given), count, horizon, len(given) * seconds)
+    simulated = trials if method == MONTE_CARLO or told.delay != 0 else None
+    _check_size(size, len(given), Bernoulli(count), horizon, told, simulated)
     points += product(sides, repeat=count) if sides else ()
     asked_test = None if test is None else read_test(test, count)
     level = check_level(level)
@@ -233,8 +230,19 @@ def _pick(
     return MONTE_CARLO
 
 
-def _check_size(points: int, designs: int, arms: int, horizon: int, seconds: float) -> None:
+def _check_size(
+    points: int,
+    designs: int,
+    prior: Bernoulli,
+    horizon: int,
+    feedback: Feedback,
+    episodes: int | None,
+) -> None:
     """Refuse what would take hours, or more memory than there is, before anything is made."""
+    if episodes is None:
+        seconds = designs * trial_seconds(prior, horizon, points, feedback=feedback)
+    else:
+        seconds = designs * points * simulation_seconds(prior, horizon, episodes)
     if seconds > _MOST_SECONDS:
         raise InputError(
             f"{points:,} point{'s' if points > 1 else ''} of {designs} design{'s' if designs > 1 else ''} "
@@ -242,7 +250,7 @@ def _check_size(points: int, designs: int, arms: int, horizon: int, seconds: flo
             f"fewer patients or designs, or simulation (monte-carlo) with fewer episodes"
         )
     check_memory(
-        designs * points * (4000 + 8 * (arms + 2) * (horizon + 1)),
+        designs * points * (4000 + 8 * (prior.arms + 2) * (horizon + 1)),
         f"{points:,} points of {designs} design{'s' if designs > 1 else ''}",
         "choose a coarser grid",
     )
