@@ -211,23 +211,49 @@ def _lookahead(decision: ByBelief) -> Any:
 
 def _interpret(plan: Plan, precision: Precision, feedback: Feedback, waiting: Any) -> Played:
     """A policy as the simulator takes it."""
-    from ..kernels import ab_test, decide, machine, simulator
+    from ..kernels import machine, simulator
 
     if (why := feedback_obstacle(plan, feedback)) is not None:
         raise InputError(f"{plan.name} cannot be played with {feedback}: {why}")
-    waits, horizon = feedback.waits, precision.horizon
-    kind = precision.kind(plan.counts, plan.decision)
-    decision, arms = plan.decision, plan.counts.shape[1]
-    program = machine.load(None, isinstance(decision, Own))
-    function, memory = simulator.idle, 0
-    rate, needed = plan.exceptions(horizon)
-    parameters = np.zeros(1)
+    decision, kind = plan.decision, precision.kind(plan.counts, plan.decision)
+    rate, needed = plan.exceptions(precision.horizon)
     if isinstance(decision, Index):
         program = machine.load(decision.program(), False)
         if len(needed):
             # The indices of all arms are set again at each step.
             program = program._replace(varies=True)
-    elif isinstance(decision, ByTable):
+        function, memory, parameters = simulator.idle, 0, np.zeros(1)
+    else:
+        reads_s = isinstance(decision, ByTest) and decision.alpha is not None
+        program = machine.load(None, reads_s or isinstance(decision, Own))
+        plain = not feedback.waits and feedback.min_share == 0.0 and kind is np.float32
+        function, memory, parameters = _decider(plan, precision.horizon, plain=plain)
+    behaviour = simulator.Behaviour(
+        plan.each_once,
+        np.ascontiguousarray(plan.counts, dtype=np.float64),
+        isinstance(decision, Index),
+        rate,
+        needed,
+        parameters,
+        memory,
+        waiting,
+    )
+    draw = precision.prior.family.draw_kernel(kind)
+    return Played(behaviour, program, function(kind), draw, kind)
+
+
+def _decider(plan: Plan, horizon: int, *, plain: bool) -> tuple[Callable[[Any], Any], int, Array]:
+    """The kernel of a decision that is no index, the rows that it remembers per lane, and what it reads.
+
+    plain: whether rewards come at once, to float32 lanes, and no arm keeps a share
+    """
+    from ..kernels import ab_test, decide
+
+    decision, arms = plan.decision, plan.counts.shape[1]
+    assert not isinstance(decision, Index)
+    function: Callable[[Any], Any]
+    memory, parameters = 0, np.zeros(1)
+    if isinstance(decision, ByTable):
         size = decision.table.shape[1]
         first = 3 * arms + horizon + 1
         heads = [
@@ -257,29 +283,16 @@ def _interpret(plan: Plan, precision: Precision, feedback: Feedback, waiting: An
         parameters = np.array([decision.number, *_believed(decision.belief)])
     elif isinstance(decision, ByEpochs):
         levels = [(tau, math.log(tau), empty) for tau, empty in decision.levels_up_to(horizon)]
-        plain = not waits and feedback.min_share == 0.0 and kind is np.float32
         function = decide.ucb2
         parameters = np.array([decision.alpha, float(plain), *np.ravel(levels)])
         # The loops for two arms take nine rows, those for more arms 2 K + 2.
         memory = 2 * arms + 5
     elif isinstance(decision, ByTest):
-        program = machine.load(None, decision.alpha is not None)
         function, memory = ab_test.by_test, 1
         parameters = np.array([float(decision.plays), decision.errors])
     else:
         function = partial(_compiled_rule, decision.function, plan.name)
-    behaviour = simulator.Behaviour(
-        plan.each_once,
-        np.ascontiguousarray(plan.counts, dtype=np.float64),
-        isinstance(decision, Index),
-        rate,
-        needed,
-        parameters,
-        memory,
-        waiting,
-    )
-    draw = precision.prior.family.draw_kernel(kind)
-    return Played(behaviour, program, function(kind), draw, kind)
+    return function, memory, parameters
 
 
 def _lanes(most: int, waiting: Any, horizon: int) -> int:
