@@ -121,10 +121,6 @@ def make_player(
     horizon: int | None,
     prior: str | Prior | None,
     rewards: object,
-    journal: str | Path | None,
-    store: str | None,
-    experiment: str | None,
-    refresh: float,
     min_share: float | None,
     pending: str | None,
     on_duplicate: str,
@@ -133,7 +129,7 @@ def make_player(
     warm_start: object,
     warm_weight: float,
 ) -> Player:
-    """See `Policy.player`."""
+    """A player that is kept nowhere yet; see `Policy.player`."""
     names = read_arms(arms)
     feedback = _read_feedback(policy, min_share, pending)
     feedback.check(len(names))
@@ -174,7 +170,18 @@ def make_player(
             (n + more[0], total + more[1], squares + more[2])
             for (n, total, squares), more in zip(counts, warm, strict=True)
         ]
-    player = Player(rule, [Arm.begin(*item) for item in zip(names, counts, strict=True)], terms)
+    return Player(rule, [Arm.begin(*item) for item in zip(names, counts, strict=True)], terms)
+
+
+def keep_player(
+    player: Player,
+    *,
+    journal: str | Path | None,
+    store: str | None,
+    experiment: str | None,
+    refresh: float,
+) -> Player:
+    """The player with its journal or store, going on where that ended; see `Policy.player`."""
     if store is not None:
         if journal is not None:
             raise InputError("a player has a journal or a store, not both; leave one of them out")
