@@ -140,6 +140,9 @@ class Player(Shown):
     wait for their reward (docs/feedback.md). Threads may share a player.
     """
 
+    # Whether what is done is written down (`_log`) before it counts.
+    _kept = False
+
     def __init__(
         self,
         rule: Rule,
@@ -197,7 +200,7 @@ class Player(Shown):
         if count is not None:
             return self._select_batch(self._check_batch(count))
         with self._lock:
-            if self._journal is None:
+            if not self._kept:
                 return self._note_selection(self._choose())
             self._fresh()
             self._take_number()
@@ -205,7 +208,7 @@ class Player(Shown):
             before = self._memory()
             arm = self._choose()
             try:
-                self._journal.append([SELECT, arm.name], sync=False)
+                self._log([SELECT, arm.name], sync=False)
             except BaseException:
                 self._restore(before)
                 raise
@@ -226,8 +229,8 @@ class Player(Shown):
                     arm = self._choose()
                     self._note_selection(arm)
                     chosen.append(arm)
-                if self._journal is not None:
-                    self._journal.append([SELECT, *(arm.name for arm in chosen)], sync=False)
+                if self._kept:
+                    self._log([SELECT, *(arm.name for arm in chosen)], sync=False)
             except BaseException:
                 for arm in chosen:
                     arm.end_waiting(1)
@@ -367,8 +370,8 @@ class Player(Shown):
             found = self._find(arm)
             if plays is None and total is None and squares is None:
                 value = self.rewards.check(reward)
-                if self._journal is not None:
-                    self._journal.append([UPDATE, found.name, value])
+                if self._kept:
+                    self._log([UPDATE, found.name, value])
                 self._count(found, value)
                 return
             if reward is not None:
@@ -405,9 +408,8 @@ class Player(Shown):
                         f"rewards are pairs (arm, reward), not {pair!r}; nothing was counted"
                     )
                 pairs.append((self._find(pair[0]), self.rewards.check(pair[1])))
-            if self._journal is not None and pairs:
-                items = (item for arm, value in pairs for item in (arm.name, value))
-                self._journal.append([UPDATE, *items])
+            if self._kept and pairs:
+                self._log([UPDATE, *(item for arm, value in pairs for item in (arm.name, value))])
             for arm, value in pairs:
                 self._count(arm, value)
 
@@ -615,6 +617,7 @@ class Player(Shown):
     # What it is made of ----------------------------------------------------------------------
 
     def _log(self, operation: list[Any], *, sync: bool = True) -> None:
+        """Write down what is about to be done."""
         if self._journal is not None:
             self._journal.append(operation, sync=sync)
 
@@ -722,7 +725,7 @@ class Player(Shown):
                 self._redo(operation)
             except (InputError, LookupError, TypeError, ValueError) as error:
                 raise InputError(f"{journal.path}, line {number}: {error}") from None
-        self._journal = journal
+        self._journal, self._kept = journal, True
 
     def _redo(self, operation: Any) -> None:
         word, *values = operation
