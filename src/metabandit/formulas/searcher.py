@@ -200,15 +200,8 @@ def search(
     if resume:
         way.restore(state.read(way.state().keys()))
     earlier = way.now_seconds
-    try:
-        until = (_SEARCHED_BEFORE_REFINING if refine else _SEARCHED) * task.time_limit.seconds
-        stopped = _steps(way, state, until, progress)
-    except (WorkerError, KeyboardInterrupt) as error:
-        state.write(way.state, at_once=True)
-        if isinstance(error, WorkerError) or not measured or not len(way.found()):
-            raise
-        announce("stopped: measuring the best so far")
-        stopped = "interrupted"
+    share = _SEARCHED_BEFORE_REFINING if refine else _SEARCHED
+    stopped = _run(way, state, share, progress, announce, measured=measured)
     report = _reporter(progress, "measuring the best again")
     ranked = _rank(known, measure_classes(task, programs, way.found(), announce, report), prior)
     entries = [
@@ -426,6 +419,26 @@ def _slowness(task: Task, programs: ManyPrograms) -> float:
         seconds = task.time_limit.passed - begun
     episodes = len(some) * _TRIED_EPISODES
     return seconds * costs.CORES / costs.simulation_seconds(task.prior, task.horizon, episodes)
+
+
+def _run(
+    way: Strategy,
+    state: Checkpoint,
+    share: float,
+    progress: Report | None,
+    announce: Callable[[str], None],
+    *,
+    measured: bool,
+) -> str:
+    """Search for this share of the time limit, if there is one; says why it ended."""
+    try:
+        return _steps(way, state, share * way.task.time_limit.seconds, progress)
+    except (WorkerError, KeyboardInterrupt) as error:
+        state.write(way.state, at_once=True)
+        if isinstance(error, WorkerError) or not measured or not len(way.found()):
+            raise
+        announce("stopped: measuring the best so far")
+        return "interrupted"
 
 
 def _steps(way: Strategy, state: Checkpoint, until: float, progress: Report | None) -> str:
