@@ -110,11 +110,7 @@ def operating_characteristics(
     >>> [round(point.successes, 3) for (point,) in trial.designs.values()]
     [24.0, 26.904]
     """
-    several = isinstance(policies, Iterable) and not isinstance(policies, str)
-    items: list[Any] = list(policies) if several else [policies]  # type: ignore[arg-type]
-    given = with_own_names([design(item) for item in items])
-    if not given:
-        raise InputError("no design was given; name at least one, such as equal")
+    given = _read_designs(policies)
     horizon = check_horizon(horizon)
     count = _count_arms(arms, prior)
     belief = Bernoulli(count) if prior is None else read_prior(prior, arms=count)
@@ -197,6 +193,15 @@ def power_of(
         return float(states.probability(point) @ rejects)
 
     return np.array(in_threads(power, plans, threads))
+
+
+def _read_designs(given: str | Policy | Sequence[str | Policy]) -> list[Policy]:
+    several = isinstance(given, Iterable) and not isinstance(given, str)
+    items: list[Any] = list(given) if several else [given]  # type: ignore[arg-type]
+    found = with_own_names([design(item) for item in items])
+    if not found:
+        raise InputError("no design was given; name at least one, such as equal")
+    return found
 
 
 def _count_arms(arms: Sequence[Rates] | None, prior: str | Prior | None) -> int:
