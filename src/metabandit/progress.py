@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -24,10 +24,8 @@ _PATIENCE = 2.0  # seconds before progress is worth showing
 _PAUSE = 0.25  # seconds between pictures in a notebook
 
 
-class Bar(Protocol):
-    """Called as bar(done, total) or, with another description, bar(done, total, what)."""
-
-    def __call__(self, done: float, total: float, what: str = ..., /) -> None: ...
+# Called as bar(done, total) or, with another description, bar(done, total, what).
+Bar = Callable[..., None]
 
 
 class _Notebook:

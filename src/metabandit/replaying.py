@@ -202,9 +202,8 @@ class Replay(Shown):
             low, high = item.interval or (None, None)
             shown = "-" if low is None else f"{low:.5g} to {high:.5g}"
             table.append((item.policy, item.reward, shown, str(item.episodes)))
-        if (
-            self.estimates
-        ):  # which say what arms are worth; plain means are biased if the logger learned
+        if self.estimates:
+            # They say what arms are worth; plain means are biased if the logger learned.
             table.append(("the log itself", self.chance * self.horizon, "", ""))
         else:
             table.append(("any arm (the log itself)", self.chance * self.horizon, "", ""))
@@ -322,36 +321,16 @@ def replay(
         raise InputError(
             f"{known.name} has one arm only, {known.arms[0]!r}: there is nothing to choose"
         )
-    estimates: list[Estimate] = []
-    notes: list[str] = []
-    if known.probabilities is not None:
-        targets: dict[str, Mapping[ArmName, float]] = {f"always {arm}": {arm: 1.0} for arm in names}
-        targets["all arms alike"] = dict.fromkeys(names, 1.0 / len(names))
-        for asked_shares in shares:
-            checked = check_shares(asked_shares, names)
-            targets[", ".join(f"{arm} {share:.4g}" for arm, share in checked.items())] = checked
-        estimates, notes = estimate(known, targets)
+    estimates, notes = _estimates(known, names, shares)
     results: list[Replayed] = []
     uneven = bound = None
-    if made:
-        assert horizon is not None
+    if horizon is not None:
         bound, kept = _thin(known, len(names), least, seed)
         uneven = _unevenness([known.arms[place] for place in kept], names)
         places: dict[ArmName, list[int]] = {name: [] for name in names}
         for place in kept:
             places[known.arms[place]].append(place)
-        for number, item in enumerate(made):
-            totals, passed = [], 0
-            for end, total in _plays(item, known, places, horizon, seed, asked):
-                if progress is not None:
-                    progress(number * len(known) + end, len(made) * len(known))
-                if total is not None:
-                    totals.append(total)
-                    passed = end
-            results.append(_summary(item.name, totals, horizon, passed))
-        results.sort(
-            key=lambda found: -math.inf if found.reward is None else found.reward, reverse=True
-        )
+        results = _replay_all(made, known, places, horizon, seed, asked, progress)
     means = _means(known, names)
     best = max(means, key=lambda name: means[name])
     return Replay(
@@ -369,6 +348,20 @@ def replay(
         estimates=tuple(estimates),
         notes=tuple(notes),
     )
+
+
+def _estimates(
+    log: Log, names: Sequence[ArmName], shares: Sequence[Mapping[ArmName, float]]
+) -> tuple[list[Estimate], list[str]]:
+    """What each arm, all arms alike and fixed shares are worth, and notes; nothing without probabilities."""
+    if log.probabilities is None:
+        return [], []
+    targets: dict[str, Mapping[ArmName, float]] = {f"always {arm}": {arm: 1.0} for arm in names}
+    targets["all arms alike"] = dict.fromkeys(names, 1.0 / len(names))
+    for given in shares:
+        checked = check_shares(given, names)
+        targets[", ".join(f"{arm} {share:.4g}" for arm, share in checked.items())] = checked
+    return estimate(log, targets)
 
 
 def _means(log: Log, names: Sequence[ArmName]) -> dict[ArmName, float]:
@@ -465,6 +458,33 @@ def _plays(
                 ) from None
             total += reward
             yield at, total if made == horizon else None
+
+
+def _replay_all(
+    policies: Sequence[Policy],
+    log: Log,
+    places: dict[ArmName, list[int]],
+    horizon: int,
+    seed: int,
+    feedback: Feedback,
+    progress: Told,
+) -> list[Replayed]:
+    """What each policy would have earned, the best first; `places` as for `_plays`."""
+    results = []
+    for number, item in enumerate(policies):
+        totals, passed = [], 0
+        for end, total in _plays(item, log, places, horizon, seed, feedback):
+            if progress is not None:
+                progress(number * len(log) + end, len(policies) * len(log))
+            if total is not None:
+                totals.append(total)
+                passed = end
+        results.append(_summary(item.name, totals, horizon, passed))
+    return sorted(
+        results,
+        key=lambda found: -math.inf if found.reward is None else found.reward,
+        reverse=True,
+    )
 
 
 def _summary(name: str, totals: list[float], horizon: int, passed: int) -> Replayed:

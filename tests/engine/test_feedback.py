@@ -33,8 +33,8 @@ def simulated(policy, prior, horizon, feedback, start=None, episodes=40_000, see
     plan = mb.policy(policy, start=start).plan(prior, horizon)
     simulation = Simulation(prior, horizon, Sampling(seed=seed), [plan], feedback=feedback)
     sums = simulation.chunk(0, episodes)
-    mean = sums.total[0, -2] / episodes
-    return mean, math.sqrt((sums.squares[0, -2] / episodes - mean**2) / episodes)
+    mean = sums["total"][0, -2] / episodes
+    return mean, math.sqrt((sums["squares"][0, -2] / episodes - mean**2) / episodes)
 
 
 # Exactly ----------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from functools import partial
 
 import metabandit as mb
 from metabandit.bayes.gittins import bonus_table, gittins_table, levels_of
-from metabandit.bayes.whittle import prices_of
+from metabandit.bayes.lagrange import prices_of
 from metabandit.decisions import ByBelief, ByPosterior, ByTest
 
 from .lookahead import ada_ucb_choice, knowledge_choice, shares_choice, whittle_choice

@@ -49,7 +49,7 @@ import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -201,20 +201,14 @@ def lower_bound(
     )
 
 
-class _Plan(NamedTuple):
-    """How many steps of learning, scenarios to choose by and to report, and episodes."""
+def _plan(prior: Prior, horizon: int, effort: float) -> tuple[int, int, int, int]:
+    """How many steps of learning, scenarios to choose by and to report, and episodes.
 
-    steps: int
-    choosing: int
-    reporting: int
-    episodes: int
-
-
-def _plan(prior: Prior, horizon: int, effort: float) -> _Plan:
-    """What is computed; few steps of learning would be noise, so that there are none."""
+    Few steps of learning would be noise, so that there are none.
+    """
     cost, episode = scenario_seconds(prior, horizon)
     steps = math.ceil(effort * min(_LEARN / cost / BATCH, _MOST_STEPS))
-    return _Plan(
+    return (
         steps if steps >= _FEWEST_STEPS else 0,
         max(math.ceil(effort * min(_CHOOSE / cost, 0.1 * _MOST)), _FEWEST_CHOOSING),
         max(math.ceil(effort * min(_REPORT / cost, _MOST)), _FEWEST),
@@ -234,7 +228,7 @@ def _best_of(
     prior: Prior, horizon: int, effort: float, scenarios: Scenarios, progress: Progress | None
 ) -> tuple[str, float, float, float]:
     """Method, bound and its standard error, and the regret of the index policy."""
-    plan = _plan(prior, horizon, effort)
+    steps, choosing, reporting, episodes = _plan(prior, horizon, effort)
 
     def report(done: float) -> None:
         if progress is not None:
@@ -243,10 +237,10 @@ def _best_of(
     report(0.0)
     most = horizon * _expected_best(prior)
     theta = np.zeros(scenarios.corrections())
-    method, pilot = CHARGE, scenarios.values("choose", plan.choosing, theta)
-    if plan.steps:
-        learned = scenarios.learn(plan.steps, lambda share: report(0.5 * share))
-        corrected = scenarios.values("choose", plan.choosing, learned)
+    method, pilot = CHARGE, scenarios.values("choose", choosing, theta)
+    if steps:
+        learned = scenarios.learn(steps, lambda share: report(0.5 * share))
+        corrected = scenarios.values("choose", choosing, learned)
         if np.mean(corrected[1] - corrected[0]) < np.mean(pilot[1] - pilot[0]):
             method, pilot, theta = CORRECTED, corrected, learned
     # Of H on F; without scatter F is exact by itself.
@@ -254,17 +248,17 @@ def _best_of(
     weight = float(covariance[0, 1] / covariance[0, 0]) if covariance[0, 0] > 0.0 else 0.0
     report(0.6)
     if isinstance(prior, Bernoulli) and suits_lagrangian(prior, horizon):
-        first, _ = scenarios.regret("choose", max(plan.episodes // 8, 1000))
+        first, _ = scenarios.regret("choose", max(episodes // 8, 1000))
         estimate = _estimate(most, pilot, weight, first)
         lagrangian = most - lagrangian_prices(prior, horizon, scenarios.map)[0]
         if lagrangian > estimate:
-            policy_regret, _ = scenarios.regret("report", plan.episodes)
+            policy_regret, _ = scenarios.regret("report", episodes)
             report(1.0)
             return LAGRANGIAN, lagrangian, 0.0, policy_regret
     report(0.7)
-    values = scenarios.values("report", plan.reporting, theta)
+    values = scenarios.values("report", reporting, theta)
     report(0.85)
-    policy_regret, policy_error = scenarios.regret("report", plan.episodes)
+    policy_regret, policy_error = scenarios.regret("report", episodes)
     report(1.0)
     rest = values[1] - weight * values[0]
     error = math.hypot(float(np.std(rest)) / math.sqrt(len(rest)), weight * policy_error)

@@ -150,12 +150,9 @@ class Scenarios:
         return len(self.arms.first) * int(self.arms.cells) * self.kernel.CORRECTIONS
 
     def _bernoulli(self, prior: Bernoulli, best: Array) -> Any:
-        from ..kernels import charge
         from .gittins import gittins_index
 
-        horizon, kinds = self.horizon, _kinds(prior)
-        count, begin = _prices(prior, horizon), min(horizon, _FIRST)
-        stages = _stages(horizon)
+        horizon, kinds, stages = self.horizon, _kinds(prior), _stages(self.horizon)
         pulls = np.arange(horizon)
         stage = np.searchsorted(stages[:-1], pulls, side="right") - 1
         phase = np.zeros(horizon)
@@ -165,8 +162,38 @@ class Scenarios:
         # not worth a table.
         high = max(gittins_index(a, b, horizon) for a, b in kinds)
         low = float(np.quantile(best, 0.0005) - 1.2 * np.std(best))
-        prices = np.linspace(min(max(low, 0.005 * high), 0.8 * high), high, count)
-        low = float(prices[0])
+        prices = np.linspace(min(max(low, 0.005 * high), 0.8 * high), high, _prices(prior, horizon))
+        none = np.zeros(1)
+        means = list(zip(prior.alpha, prior.beta, strict=True))
+        return self.kernel.Arms(
+            family=self.kernel.BERNOULLI,
+            horizon=horizon,
+            kind=np.array([kinds.index(mean) for mean in means]),
+            first=np.array([a for a, _ in kinds]),
+            second=np.array([b for _, b in kinds]),
+            low=float(prices[0]),
+            step=float(prices[1] - prices[0]),
+            stage=stage,
+            phase=phase,
+            noise=1.0,
+            deviation=none,
+            move=none,
+            bonus=none,
+            value=np.zeros((1, 1)),
+            point=none,
+            chance=none,
+            **self._charges(kinds, prices, stages),
+            **self._levels(best, prices),
+        )
+
+    def _charges(
+        self, kinds: list[tuple[float, float]], prices: Array, stages: Any
+    ) -> dict[str, Any]:
+        """The tables of charges and indices of Bernoulli arms, as fields of the kernel's `Arms`."""
+        from ..kernels import charge
+
+        horizon, low, count = self.horizon, float(prices[0]), len(prices)
+        begin = min(horizon, _FIRST)
         # An index can be above: that of an arm which did better than one expects of any.
         beyond = np.append(prices, 1.0)
         pairs = math.comb(begin + 1, 2)
@@ -197,31 +224,7 @@ class Scenarios:
             )
 
         self.map(solve, len(groups))
-        none = np.zeros(1)
-        means = list(zip(prior.alpha, prior.beta, strict=True))
-        return self.kernel.Arms(
-            family=self.kernel.BERNOULLI,
-            horizon=horizon,
-            kind=np.array([kinds.index(mean) for mean in means]),
-            first=np.array([a for a, _ in kinds]),
-            second=np.array([b for _, b in kinds]),
-            low=low,
-            step=float(prices[1] - prices[0]),
-            index=index,
-            slope=slope,
-            stage=stage,
-            phase=phase,
-            far=far,
-            edge=edge,
-            noise=1.0,
-            deviation=none,
-            move=none,
-            bonus=none,
-            value=np.zeros((1, 1)),
-            point=none,
-            chance=none,
-            **self._levels(best, prices),
-        )
+        return {"index": index, "slope": slope, "far": far, "edge": edge}
 
     def _gaussian(self, prior: Gaussian, best: Array) -> Any:
         from scipy.special import ndtr

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
@@ -12,6 +12,9 @@ from ..files import check_new, written
 from ..progress import progress_bar
 from . import options
 from .display import say, show_json, show_rows, told
+
+if TYPE_CHECKING:
+    from ..trials import Trial
 
 
 def command(
@@ -121,21 +124,8 @@ def command(
     if as_json:
         show_json(value)
         return
-    how = "exact"
-    if trial.method != "exact":
-        count = next(iter(trial.designs.values()))[0].episodes
-        how = f"{count:,} trials each: probabilities to ±{0.98 / count**0.5:.2g} (95 %)"
-    tested = "" if trial.test is None else f", test {trial.test}"
-    if trial.test is not None and not trial.test.startswith("bayes"):
-        tested += f" at level {trial.level:g}"
-    looks = f", looks after {', '.join(map(str, trial.looks))}" if len(trial.looks) > 1 else ""
-    if look_every is not None and (trial.test is not None and not trial.test.startswith("bayes")):
-        looks += f" by {boundary or 'obrien-fleming'}"
-    looks += f", at least {trial.minimum} per arm" if trial.minimum else ""
-    caption = f"Trials of {horizon} patients{tested}{looks}; {how}"
-    if trial.test is not None:
-        caption += "\nrejects: type-I error where all rates are equal, else power"
-    show_rows(trial.rows(), align="llr", caption=f"{caption}{told(feedback)}")
+    by = "" if look_every is None else f" by {boundary or 'obrien-fleming'}"
+    show_rows(trial.rows(), align="llr", caption=f"{_caption(trial, by)}{told(feedback)}")
     for name, found in trial.designs.items():
         if (
             trial.test is not None
@@ -153,6 +143,25 @@ def command(
             caption=f"wrong side: another arm has more patients than the best one, by more than "
             f"{100 * trial.imbalance:g} % of all",
         )
+
+
+def _caption(trial: Trial, by: str) -> str:
+    """What the table shows; `by` says which boundary the looks have."""
+    how = "exact"
+    if trial.method != "exact":
+        count = next(iter(trial.designs.values()))[0].episodes
+        how = f"{count:,} trials each: probabilities to ±{0.98 / count**0.5:.2g} (95 %)"
+    tested = "" if trial.test is None else f", test {trial.test}"
+    if trial.test is not None and not trial.test.startswith("bayes"):
+        tested += f" at level {trial.level:g}"
+    looks = f", looks after {', '.join(map(str, trial.looks))}" if len(trial.looks) > 1 else ""
+    if trial.test is not None and not trial.test.startswith("bayes"):
+        looks += by
+    looks += f", at least {trial.minimum} per arm" if trial.minimum else ""
+    caption = f"Trials of {trial.horizon} patients{tested}{looks}; {how}"
+    if trial.test is not None:
+        caption += "\nrejects: type-I error where all rates are equal, else power"
+    return caption
 
 
 def _read_point(text: str) -> tuple[Any, ...] | None:

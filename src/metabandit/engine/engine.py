@@ -17,7 +17,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..bayes.induction import states
 from ..checkpoint import Checkpoint
@@ -37,7 +36,7 @@ from .costs import (
 from .exact import Exact, without_noise
 from .limits import TimeLimit
 from .results import Evaluation, evaluation_of
-from .simulated import MOST_LANES, ChunkSums, Sampling, Simulation
+from .simulated import MOST_LANES, SUMMED, Sampling, Simulation, Sums
 from .threads import in_order
 
 # Steps times arms that a chunk aims at: large enough to keep the overhead small, small enough for
@@ -50,8 +49,6 @@ _BLOCK_WORK = 2e8
 _BLOCKS = 256
 # The fewest episodes that are played in step where a time limit is near.
 _FEW_LANES = 64
-# What the chunks of a simulation add up to.
-_SUMMED = ("total", "squares", "products", "plays")
 
 
 def hand_out(
@@ -275,14 +272,16 @@ class Engine:
         sums, done = _no_sums(len(plans), self.prior.arms, problems, sampling), 0
 
         def state() -> dict[str, Any]:
-            kept = {name: item[..., :done] for name, item in _kept(sums).items()}
-            return {"done": done, **kept, **{name: getattr(sums, name) for name in _SUMMED}}
+            known = {
+                name: item if name in SUMMED else item[..., :done] for name, item in sums.items()
+            }
+            return {"done": done, **known}
 
         if resume:
             known = file.read(state().keys())
             done = int(known.pop("done"))
             for name, item in known.items():
-                getattr(sums, name)[..., : item.shape[-1]] = item
+                sums[name][..., : item.shape[-1]] = item
         make = partial(
             Simulation, self.prior, self.horizon, sampling, plans, feedback=self.feedback
         )
@@ -291,10 +290,11 @@ class Engine:
                 for (first, last), part in zip(chunks, self._sums(make, chunks, each), strict=True):
                     # Ctrl-C must not come between the sums and the number of problems.
                     with interrupts_later():
-                        for name in _SUMMED:
-                            getattr(sums, name)[:] += getattr(part, name)
-                        for name, item in _kept(sums).items():
-                            item[..., first:last] = getattr(part, name)
+                        for name, item in part.items():
+                            if name in SUMMED:
+                                sums[name] += item
+                            else:
+                                sums[name][..., first:last] = item
                         done = last
                     file.write(state)
                     if progress is not None:
@@ -328,7 +328,7 @@ class Engine:
 
     def _sums(
         self, make: Callable[[], Simulation], chunks: Sequence[tuple[int, int]], each: float
-    ) -> Iterator[ChunkSums]:
+    ) -> Iterator[Sums]:
         """Sums of all chunks in their order, whoever simulates them; a problem takes `each` seconds."""
         each *= (chunks[-1][1] - chunks[0][0]) / len(chunks)
         if not self.workers.worth(each * len(chunks), "chunks"):
@@ -342,45 +342,43 @@ class Engine:
             yield from results
 
 
-def _no_sums(plans: int, arms: int, problems: int, sampling: Sampling) -> ChunkSums:
+def _no_sums(plans: int, arms: int, problems: int, sampling: Sampling) -> Sums:
     """What all policies have done before the first chunk."""
     points = len(sampling.checkpoints) + 1
-    return ChunkSums(
-        np.zeros((plans, points)),
-        np.zeros((plans, points)),
-        np.zeros((plans, plans)),
-        np.zeros((plans, arms)),
-        np.empty((plans, problems), np.float32) if sampling.keep_regret else None,
-        np.empty((plans, arms, problems), np.float32) if sampling.keep_plays else None,
-    )
-
-
-def _kept(sums: ChunkSums) -> dict[str, npt.NDArray[np.float32]]:
-    """What is kept of each problem, by its name."""
-    both = {"regret": sums.regret, "problem_plays": sums.problem_plays}
-    return {name: item for name, item in both.items() if item is not None}
+    sums: Sums = {
+        "total": np.zeros((plans, points)),
+        "squares": np.zeros((plans, points)),
+        "products": np.zeros((plans, plans)),
+        "plays": np.zeros((plans, arms)),
+    }
+    if sampling.keep_regret:
+        sums["regret"] = np.empty((plans, problems), np.float32)
+    if sampling.keep_plays:
+        sums["problem_plays"] = np.empty((plans, arms, problems), np.float32)
+    return sums
 
 
 def _evaluations(
-    sums: ChunkSums, names: Sequence[str], problems: int, sampling: Sampling
+    sums: Sums, names: Sequence[str], problems: int, sampling: Sampling
 ) -> tuple[tuple[Evaluation, ...], Array]:
     """The evaluations of policies, and the covariance of their regrets."""
-    means = sums.total / problems
-    kept = {name: item[..., :problems] for name, item in _kept(sums).items()}
+    means = sums["total"] / problems
     # Of one problem alone there is no spread.
     freedom = problems - 1 or math.nan
-    spread = np.maximum(sums.squares - problems * means**2, 0.0)
+    spread = np.maximum(sums["squares"] - problems * means**2, 0.0)
     errors = np.sqrt(spread / freedom / problems)
-    covariance = (sums.products - problems * np.outer(means[:, -2], means[:, -2])) / freedom
+    covariance = (sums["products"] - problems * np.outer(means[:, -2], means[:, -2])) / freedom
     evaluations = tuple(
         evaluation_of(
             name,
             sampling.checkpoints,
             means[row],
             errors[row],
-            sums.plays[row] / (problems * sampling.runs),
-            kept["regret"][row] if "regret" in kept else None,
-            kept["problem_plays"][row] if "problem_plays" in kept else None,
+            sums["plays"][row] / (problems * sampling.runs),
+            *(
+                sums[name][row][..., :problems] if name in sums else None
+                for name in ("regret", "problem_plays")
+            ),
         )
         for row, name in enumerate(names)
     )

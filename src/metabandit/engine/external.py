@@ -189,6 +189,26 @@ def _read_contestants(given: object) -> dict[str, Make]:
     return dict(given)
 
 
+def _play_all(makers: Mapping[str, Make], task: Task, progress: Told) -> tuple[Array, Array]:
+    """Regret [contestant, checkpoint, episode] and plays [contestant, arm, episode]."""
+    prior, episodes = task.prior, task.problems
+    kind = Precision.of(prior, task.horizon).kind()
+    problems = draw_problems(prior, task.seed, episodes)
+    means = prior.regret_means(problems)
+    gaps = means.max(axis=1, keepdims=True) - means
+    regret = np.empty((len(makers), len(task.checkpoints) + 1, episodes))
+    plays = np.empty((len(makers), prior.arms, episodes))
+    for number, parameters in enumerate(problems):
+        episode = Episode(number, prior.arms, task.horizon, episode_seed(task.seed, number))
+        rewards = EpisodeRewards(prior.family, parameters, episode.seed, kind=kind)
+        for row, (name, make) in enumerate(makers.items()):
+            found = _play(make(episode), name, rewards, gaps[number], task)
+            regret[row, :, number], plays[row, :, number] = found
+        if progress is not None:
+            progress(number + 1, episodes)
+    return regret, plays
+
+
 @with_progress("evaluating")
 def evaluate_external(
     contestants: Make | Mapping[str, Make],
@@ -274,21 +294,7 @@ def evaluate_external(
                 f"two policies are called {evaluation.policy!r}; give one another name"
             )
 
-    kind = Precision.of(prior, horizon).kind()
-    problems = draw_problems(prior, seed, episodes)
-    means = prior.regret_means(problems)
-    gaps = means.max(axis=1, keepdims=True) - means
-    regret = np.empty((len(makers), len(points) + 1, episodes))
-    plays = np.empty((len(makers), prior.arms, episodes))
-    for number, parameters in enumerate(problems):
-        episode = Episode(number, prior.arms, horizon, episode_seed(seed, number))
-        rewards = EpisodeRewards(prior.family, parameters, episode.seed, kind=kind)
-        for row, (name, make) in enumerate(makers.items()):
-            found = _play(make(episode), name, rewards, gaps[number], task)
-            regret[row, :, number], plays[row, :, number] = found
-        if progress is not None:
-            progress(number + 1, episodes)
-
+    regret, plays = _play_all(makers, task, progress)
     means, spread = regret.mean(axis=2), regret.std(axis=2, ddof=1)
     theirs = [
         evaluation_of(

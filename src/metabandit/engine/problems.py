@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import threading
+from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 
@@ -45,32 +46,23 @@ def regret_means(prior: Prior, parameters: Array) -> Array:
     return means
 
 
-class ProblemSource:
-    """Problems by number: group g comes from a stream of its own."""
+def problem_source(prior: Prior, seed: int) -> Callable[[int, int], Array]:
+    """A function that gives the problems first, ..., last - 1; group g comes from a stream of its own."""
 
-    def __init__(self, prior: Prior, seed: int) -> None:
-        self.prior = prior
-        self.seed = seed
-        self.last: tuple[int, Array] | None = None
-        self.lock = threading.Lock()
+    @lru_cache(maxsize=1)
+    def group(number: int) -> Array:
+        rng = np.random.default_rng(np.random.SeedSequence((seed, number)))
+        return check_problems(prior, prior.draw(rng, GROUP), GROUP)
 
-    def group(self, number: int) -> Array:
-        with self.lock:
-            if self.last is not None and self.last[0] == number:
-                return self.last[1]
-        rng = np.random.default_rng(np.random.SeedSequence((self.seed, number)))
-        drawn = check_problems(self.prior, self.prior.draw(rng, GROUP), GROUP)
-        with self.lock:
-            self.last = (number, drawn)
-        return drawn
-
-    def take(self, first: int, last: int) -> Array:
+    def take(first: int, last: int) -> Array:
         groups = range(first // GROUP, (last - 1) // GROUP + 1)
-        drawn = np.concatenate([self.group(number) for number in groups])
+        drawn = np.concatenate([group(number) for number in groups])
         offset = groups[0] * GROUP
         return np.ascontiguousarray(drawn[first - offset : last - offset])
+
+    return take
 
 
 def draw_problems(prior: Prior, seed: int, problems: int) -> Array:
     """The parameters of the first problems of a seed: those that policies play."""
-    return ProblemSource(prior, seed).take(0, problems)
+    return problem_source(prior, seed)(0, problems)

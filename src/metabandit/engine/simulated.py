@@ -43,7 +43,7 @@ from ..policies import Plan
 from ..priors import Bernoulli, Prior
 from ..priors.families import BERNOULLI, GAUSSIAN, Array
 from .precision import Precision
-from .problems import ProblemSource, regret_means
+from .problems import problem_source, regret_means
 from .threads import in_threads
 
 # Episodes that are played in step; as kernels.rows.MOST_LANES, which would load numba.
@@ -81,16 +81,12 @@ class Sampling:
     growth: float = 0.0
 
 
-@dataclass
-class ChunkSums:
-    """What a chunk adds: sums over its problems, of regret at each checkpoint and of simple regret."""
-
-    total: Array  # [policy, checkpoint]; the last column is simple regret
-    squares: Array  # the same
-    products: Array  # [policy, policy], of regret at the horizon
-    plays: Array  # [policy, arm]
-    regret: npt.NDArray[np.float32] | None  # [policy, problem], if it is kept
-    problem_plays: npt.NDArray[np.float32] | None  # [policy, arm, problem]
+# What a chunk adds, by name. Sums over its problems: `total` and `squares` of regret at each checkpoint and of
+# simple regret, which is the last column, [policy, checkpoint]; `products` of regret at the horizon,
+# [policy, policy]; `plays` [policy, arm]. If they are kept: `regret` [policy, problem] and `problem_plays`
+# [policy, arm, problem].
+Sums = dict[str, npt.NDArray[Any]]
+SUMMED = ("total", "squares", "products", "plays")
 
 
 class Played(NamedTuple):
@@ -215,23 +211,49 @@ def _lookahead(decision: ByBelief) -> Any:
 
 def _interpret(plan: Plan, precision: Precision, feedback: Feedback, waiting: Any) -> Played:
     """A policy as the simulator takes it."""
-    from ..kernels import ab_test, decide, machine, simulator
+    from ..kernels import machine, simulator
 
     if (why := feedback_obstacle(plan, feedback)) is not None:
         raise InputError(f"{plan.name} cannot be played with {feedback}: {why}")
-    waits, horizon = feedback.waits, precision.horizon
-    kind = precision.kind(plan.counts, plan.decision)
-    decision, arms = plan.decision, plan.counts.shape[1]
-    program = machine.load(None, isinstance(decision, Own))
-    function, memory = simulator.idle, 0
-    rate, needed = plan.exceptions(horizon)
-    parameters = np.zeros(1)
+    decision, kind = plan.decision, precision.kind(plan.counts, plan.decision)
+    rate, needed = plan.exceptions(precision.horizon)
     if isinstance(decision, Index):
         program = machine.load(decision.program(), False)
         if len(needed):
             # The indices of all arms are set again at each step.
             program = program._replace(varies=True)
-    elif isinstance(decision, ByTable):
+        function, memory, parameters = simulator.idle, 0, np.zeros(1)
+    else:
+        reads_s = isinstance(decision, ByTest) and decision.alpha is not None
+        program = machine.load(None, reads_s or isinstance(decision, Own))
+        plain = not feedback.waits and feedback.min_share == 0.0 and kind is np.float32
+        function, memory, parameters = _decider(plan, precision.horizon, plain=plain)
+    behaviour = simulator.Behaviour(
+        plan.each_once,
+        np.ascontiguousarray(plan.counts, dtype=np.float64),
+        isinstance(decision, Index),
+        rate,
+        needed,
+        parameters,
+        memory,
+        waiting,
+    )
+    draw = precision.prior.family.draw_kernel(kind)
+    return Played(behaviour, program, function(kind), draw, kind)
+
+
+def _decider(plan: Plan, horizon: int, *, plain: bool) -> tuple[Callable[[Any], Any], int, Array]:
+    """The kernel of a decision that is no index, the rows that it remembers per lane, and what it reads.
+
+    plain: whether rewards come at once, to float32 lanes, and no arm keeps a share
+    """
+    from ..kernels import ab_test, decide
+
+    decision, arms = plan.decision, plan.counts.shape[1]
+    assert not isinstance(decision, Index)
+    function: Callable[[Any], Any]
+    memory, parameters = 0, np.zeros(1)
+    if isinstance(decision, ByTable):
         size = decision.table.shape[1]
         first = 3 * arms + horizon + 1
         heads = [
@@ -261,29 +283,16 @@ def _interpret(plan: Plan, precision: Precision, feedback: Feedback, waiting: An
         parameters = np.array([decision.number, *_believed(decision.belief)])
     elif isinstance(decision, ByEpochs):
         levels = [(tau, math.log(tau), empty) for tau, empty in decision.levels_up_to(horizon)]
-        plain = not waits and feedback.min_share == 0.0 and kind is np.float32
         function = decide.ucb2
         parameters = np.array([decision.alpha, float(plain), *np.ravel(levels)])
         # The loops for two arms take nine rows, those for more arms 2 K + 2.
         memory = 2 * arms + 5
     elif isinstance(decision, ByTest):
-        program = machine.load(None, decision.alpha is not None)
         function, memory = ab_test.by_test, 1
         parameters = np.array([float(decision.plays), decision.errors])
     else:
         function = partial(_compiled_rule, decision.function, plan.name)
-    behaviour = simulator.Behaviour(
-        plan.each_once,
-        np.ascontiguousarray(plan.counts, dtype=np.float64),
-        isinstance(decision, Index),
-        rate,
-        needed,
-        parameters,
-        memory,
-        waiting,
-    )
-    draw = precision.prior.family.draw_kernel(kind)
-    return Played(behaviour, program, function(kind), draw, kind)
+    return function, memory, parameters
 
 
 def _lanes(most: int, waiting: Any, horizon: int) -> int:
@@ -333,7 +342,7 @@ class Simulation:
             for plan in plans:
                 if (why := coarse_obstacle(prior, plan, feedback)) is not None:
                     raise InputError(f"{plan.name} cannot be played on a coarse clock: {why}")
-        self.source = ProblemSource(prior, sampling.seed)
+        self.take_problems = problem_source(prior, sampling.seed)
         self.local = threading.local()
         points = sampling.checkpoints or (horizon,)
         self.checkpoints = np.array(points, dtype=np.int64)
@@ -458,7 +467,7 @@ class Simulation:
 
     def problems(self, first: int, last: int) -> Any:
         """The problems first, ..., last - 1 as the kernel takes them."""
-        parameters = self.source.take(first, last)
+        parameters = self.take_problems(first, last)
         means = regret_means(self.prior, parameters)
         low, high = self.prior.family.support
         return self.kernel.Problems(parameters, means, self.prior.family.binary, low, high)
@@ -472,11 +481,11 @@ class Simulation:
             kept = self.local.room = np.empty(shape)
         return kept
 
-    def chunks(self, ranges: Sequence[tuple[int, int]]) -> list[ChunkSums]:
+    def chunks(self, ranges: Sequence[tuple[int, int]]) -> list[Sums]:
         """Several, one after the other: a job for another process."""
         return [self.chunk(*item) for item in ranges]
 
-    def chunk(self, first: int, last: int) -> ChunkSums:
+    def chunk(self, first: int, last: int) -> Sums:
         """Simulate the problems first, ..., last - 1 with every policy."""
         problems = self.problems(first, last)
         count, arms = problems.means.shape
@@ -497,15 +506,18 @@ class Simulation:
             if several is not None:
                 averages[position] = several.reshape(points, count, runs).mean(axis=2)
         at_end = averages[:, -2, :]
-        return ChunkSums(
-            averages.sum(axis=2),
-            np.einsum("pcn,pcn->pc", averages, averages),
+        sums: Sums = {
+            "total": averages.sum(axis=2),
+            "squares": np.einsum("pcn,pcn->pc", averages, averages),
             # Not a matrix product: the threads of its library would compete with ours.
-            np.einsum("pn,qn->pq", at_end, at_end),
-            plays,
-            at_end.astype(np.float32) if self.sampling.keep_regret else None,
-            problem_plays,
-        )
+            "products": np.einsum("pn,qn->pq", at_end, at_end),
+            "plays": plays,
+        }
+        if self.sampling.keep_regret:
+            sums["regret"] = at_end.astype(np.float32)
+        if problem_plays is not None:
+            sums["problem_plays"] = problem_plays
+        return sums
 
     # Many policies ------------------------------------------------------------------------------
 

@@ -15,9 +15,9 @@ less that. On a problem with given means mu the same weights serve, each times t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -58,27 +58,6 @@ _PROBLEMS = 2048
 
 # Nodes of Gauss's rule grow with what is believed of three arms.
 _MOST_BELIEVED = 1000
-
-
-class Reached(NamedTuple):
-    """The states after some plays that play can come to, with their weights.
-
-    plays, successes: int32[arm, state]; position: where a state stands among the weights
-    """
-
-    plays: Counts
-    successes: Counts
-    weight: Array
-    position: Positions
-
-
-def _there(
-    weight: Array, plays: Sequence[int], wins: Counts, position: Positions
-) -> tuple[Counts, Counts, Array, Positions]:
-    """Of the states of a block those with any weight, as `Reached` has them."""
-    there = np.flatnonzero(weight[position] > 0.0)
-    repeated = np.repeat(np.array(plays, np.int32)[:, None], len(there), axis=1)
-    return repeated, wins[:, there], weight[position[there]], position[there]
 
 
 def _base(prior: Prior) -> tuple[Sequence[float], Sequence[float]]:
@@ -250,7 +229,10 @@ class _States:
     """What the evaluations for two and for three arms have in common.
 
     share: maps a function over the parts of a step, on threads or not
+    weight: of each state, after the plays so far
     """
+
+    weight: Array
 
     def __init__(self, plan: Plan, prior: Prior, horizon: int, share: Callable[..., Any]) -> None:
         from ..kernels import counts, forward
@@ -313,6 +295,30 @@ class _States:
             counts.fill_statistics(np.ascontiguousarray(column), statistics)
             means[arm] = np.where(statistics[0] > 0.0, statistics[1], -1.0)
         return means
+
+    def _blocks(self, m: int) -> Iterator[tuple[tuple[int, ...], Counts, Positions]]:
+        """The states after m plays by the plays of each arm: successes [arm, state], and their positions."""
+        raise NotImplementedError
+
+    def reached(self, m: int) -> tuple[Counts, Counts, Array, Positions]:
+        """The states after m plays that play can come to.
+
+        Their plays and successes, int32[arm, state], their weights, and where they stand among the weights.
+        """
+        parts = []
+        for each, wins, every in self._blocks(m):
+            there = np.flatnonzero(self.weight[every] > 0.0)
+            repeated = np.repeat(np.array(each, np.int32)[:, None], len(there), axis=1)
+            position = every[there]
+            parts.append((repeated, wins[:, there], self.weight[position], position))
+        plays, successes, weight, position = (
+            np.concatenate(items, axis=-1) for items in zip(*parts, strict=True)
+        )
+        return plays, successes, weight, position
+
+    def drop(self, position: Positions) -> None:
+        """No play goes on from the states at these positions."""
+        self.weight[position] = 0.0
 
     def _refuse(self, fault: Array, m: int) -> NoReturn:
         arm, n, s, value = fault[:4].tolist()
@@ -430,19 +436,12 @@ class TwoArms(_States):
             self.kernel.join(high, self.slice, work)
         self.kernel.fold(m + 1, self.slice)
 
-    def reached(self, m: int) -> Reached:
-        """The states after m plays; both halves must be kept (mirror=False)."""
-        assert not self.mirror
-        blocks = []
+    def _blocks(self, m: int) -> Iterator[tuple[tuple[int, ...], Counts, Positions]]:
+        assert not self.mirror, "both halves must be kept"
         for n1 in range(m + 1):
             wins = np.indices((n1 + 1, m - n1 + 1), np.int32).reshape(2, -1)
             position = self.offset[n1] + wins[0] * self.stride[n1] + wins[1]
-            blocks.append(_there(self.weight, (n1, m - n1), wins, position))
-        return Reached(*(np.concatenate(items, axis=-1) for items in zip(*blocks, strict=True)))
-
-    def drop(self, position: Positions) -> None:
-        """No play goes on from the states at these positions."""
-        self.weight[position] = 0.0
+            yield (n1, m - n1), wins, position
 
     def totals(self, m: int) -> tuple[float, Array]:
         """Expected reward and plays of each arm after m plays."""
@@ -651,20 +650,12 @@ class ThreeArms(_States):
             self.weight, self.after = self.after, self.weight
             self.offset, self.after_offset = self.after_offset, self.offset
 
-    def reached(self, m: int) -> Reached:
-        """The states after m plays."""
-        blocks = []
+    def _blocks(self, m: int) -> Iterator[tuple[tuple[int, ...], Counts, Positions]]:
         for n1 in range(m + 1):
             for n2 in range(m + 1 - n1):
                 n3 = m - n1 - n2
                 wins = np.indices((n1 + 1, n2 + 1, n3 + 1), np.int32).reshape(3, -1)
-                position = self.offset[n1, n2] + np.arange(wins.shape[1])
-                blocks.append(_there(self.weight, (n1, n2, n3), wins, position))
-        return Reached(*(np.concatenate(items, axis=-1) for items in zip(*blocks, strict=True)))
-
-    def drop(self, position: Positions) -> None:
-        """No play goes on from the states at these positions."""
-        self.weight[position] = 0.0
+                yield (n1, n2, n3), wins, self.offset[n1, n2] + np.arange(wins.shape[1])
 
     def totals(self, m: int) -> tuple[float, Array]:
         """Expected reward and plays of each arm after m plays."""

@@ -58,7 +58,7 @@ def measure_classes(
 
     Of classes that play alike, the first stays; those that cannot be played go.
     """
-    prior, horizon, objective = task.prior, task.horizon, task.objective
+    prior, horizon = task.prior, task.horizon
 
     def parts(count: int) -> Iterator[tuple[int, int]]:
         size = -(-count // _PARTS)
@@ -81,7 +81,7 @@ def measure_classes(
         ]
         regret, _, choices = map(np.concatenate, zip(*found, strict=True))
         return _ranked(which, regret, regret, np.zeros(len(which)), choices)
-    runs = 1 if objective.mean else _RUNS
+    runs = 1 if task.objective.mean else _RUNS
     problems = _problems(task, len(which), runs)
     if limit.given:
         # A few problems tell how many there is time for.
@@ -91,6 +91,22 @@ def measure_classes(
         problems = max(2, min(problems, fit))
     seconds = costs.simulation_seconds(prior, horizon, len(which) * problems * runs)
     tell(seconds / task.workers.slots, f"on {problems:,} fresh problems")
+    values, means, errors = _simulate(task, programs, which, parts, problems, runs)
+    # With the same rewards, policies that play alike have the same sums to the last bit.
+    alike = np.array([hash(item) for item in zip(values, means, errors, strict=True)])
+    return _ranked(which, values, means, errors, alike)
+
+
+def _simulate(
+    task: Task,
+    programs: ManyPrograms,
+    which: Ints,
+    parts: Callable[[int], Iterator[tuple[int, int]]],
+    problems: int,
+    runs: int,
+) -> tuple[Array, Array, Array]:
+    """Values of the objective, mean regrets and their standard errors, on fresh problems."""
+    objective = task.objective
     fresh: dict[str, Any] = {"runs": runs, "seed": stream(task.seed, 2)}
     if objective.mean:
         means, errors = _together(
@@ -99,25 +115,20 @@ def measure_classes(
                 for begin, end in parts(problems)
             ]
         )
-        values = means
-        if objective.simple:
-            simple = [
-                programs.moments(which, *part, simple=True, **fresh) for part in parts(problems)
-            ]
-            values = sum((sums for sums, _ in simple), np.zeros(1)) / problems
-    else:
-        regret = np.concatenate(
-            [programs.regret(which, *part, **fresh) for part in parts(problems)], axis=1
-        )
-        with np.errstate(invalid="ignore"):
-            means, errors = regret.mean(axis=1), regret.std(axis=1, ddof=1) / np.sqrt(problems)
-        reference = None
-        if task.reference is not None:
-            reference = programs.regret_of_other(task.reference, problems, **fresh)
-        values = objective.value(regret, reference)
-    # With the same rewards, policies that play alike have the same sums to the last bit.
-    alike = np.array([hash(item) for item in zip(values, means, errors, strict=True)])
-    return _ranked(which, values, means, errors, alike)
+        if not objective.simple:
+            return means, means, errors
+        simple = [programs.moments(which, *part, simple=True, **fresh) for part in parts(problems)]
+        values = sum((sums for sums, _ in simple), np.zeros(1)) / problems
+        return values, means, errors
+    regret = np.concatenate(
+        [programs.regret(which, *part, **fresh) for part in parts(problems)], axis=1
+    )
+    with np.errstate(invalid="ignore"):
+        means, errors = regret.mean(axis=1), regret.std(axis=1, ddof=1) / np.sqrt(problems)
+    reference = None
+    if task.reference is not None:
+        reference = programs.regret_of_other(task.reference, problems, **fresh)
+    return objective.value(regret, reference), means, errors
 
 
 def _together(parts: list[tuple[int, Array, Array]]) -> tuple[Array, Array]:

@@ -14,13 +14,12 @@ import numpy as np
 from ..checkpoint import Checkpoint
 from ..engine import costs, exact, simulated
 from ..engine.costs import check_simulation
-from ..engine.floor import floor_of_search
 from ..engine.programs import ManyPrograms
 from ..engine.task import Task, read_task, silent, versions
 from ..errors import InputError, WorkerError, nearest
 from ..feedback import Feedback
 from ..files import reserving
-from ..learning.measure import Measurement, asked, measure
+from ..learning.measure import Measurement, asked, measure, with_floor
 from ..memory import duration
 from ..policies import Policy, Progress, Start, policy
 from ..policies.file import (
@@ -38,7 +37,7 @@ from ..settings import check_whole
 from .classes import Classes
 from .enumeration import kept_classes
 from .grammar import Grammar
-from .measure import measure_classes, refined
+from .measure import Ranking, measure_classes, refined
 from .result import Found, RankedFormula
 from .sample import problems_of, reachable_sample
 from .strategies import STRATEGIES, ExactSearch, Halving, Strategy
@@ -169,27 +168,12 @@ def search(
         floor_effort=floor_effort, time_limit=time_limit, threads=threads, executor=executor,
         feedback=feedback,
     )  # fmt: skip
-    if task.objective.exact:
-        raise InputError(
-            f"the objective {objective} is for learn; search by regret, then learn the numbers"
-        )
-    if strategy not in (*STRATEGIES, AUTO):
-        raise InputError(
-            f"unknown strategy {strategy!r}; {nearest(str(strategy), [*STRATEGIES, AUTO])}"
-        )
-    if strategy != AUTO and (why := STRATEGIES[strategy].obstacle(task)) is not None:
-        raise InputError(f"{why}; use the strategy halving")
+    _check(task, strategy, grammar)
     task = replace(task, start=Start.read(start or default_start(prior)).resolve(prior))
     pulls = check_whole(pulls, "the number of pulls", 1, most=10**12)
     top = check_whole(top, "the number of formulas to rank", 1, most=10_000)
     refine = check_whole(refine, "the number of formulas to refine", 0, most=100)
     policy("r", start=task.start).check(prior, task.horizon)
-    reads_w = isinstance(grammar, Grammar) and "w" in grammar.variables
-    if reads_w and not task.feedback.waits:
-        raise InputError(
-            "the variable w (plays that wait for their reward) is always 0 with immediate feedback; "
-            "give batches or a delay, or leave w out"
-        )
     target = read_target(out, state_path, resume=resume, force=force)
     announce = announce or silent
     known = _classes(task, length, classes, grammar, progress, announce)
@@ -198,22 +182,10 @@ def search(
         compiled, prior, task.horizon, task.start, task.workers, feedback=task.feedback
     )
     name, options = _choose(strategy, task, programs, pulls=pulls, top=top)
-    if name == ExactSearch.name:
-        exact.announce_compilation(prior.arms, announce, task.feedback)
-    else:
-        check_simulation(
-            prior, task.horizon, policies=len(known) if name == Halving.name else 1,
-            problems=options.get("episodes", pulls), threads=task.workers.threads, announce=announce,
-        )  # fmt: skip
-        counts = task.start.counts(prior)
-        simulated.announce_compilation(announce, prior, task.horizon, [(counts, None)])
+    _announce_work(task, name, len(known), options.get("episodes", pulls), announce)
     if measured:
         # Nothing is refused any more; a worker can begin with it at once.
-        floor = floor_of_search(
-            reported_on(prior), task.horizon, task.workers, announce,
-            feedback=task.feedback, effort=task.bound_effort, limit=task.time_limit,
-        )  # fmt: skip
-        task = replace(task, floor=floor)
+        task = with_floor(task, announce)
     way = STRATEGIES[name](task, programs, known.lengths, top=top, **options)
     settings = {
         **known.header,
@@ -228,29 +200,10 @@ def search(
     if resume:
         way.restore(state.read(way.state().keys()))
     earlier = way.now_seconds
-    try:
-        until = (_SEARCHED_BEFORE_REFINING if refine else _SEARCHED) * task.time_limit.seconds
-        stopped = _steps(way, state, until, progress)
-    except (WorkerError, KeyboardInterrupt) as error:
-        state.write(way.state, at_once=True)
-        if isinstance(error, WorkerError) or not measured or not len(way.found()):
-            raise
-        announce("stopped: measuring the best so far")
-        stopped = "interrupted"
-    ranking = measure_classes(
-        task, programs, way.found(), announce, _reporter(progress, "measuring the best again")
-    )
-    if not len(ranking[0]):
-        raise InputError(
-            f"no formula of the classes can be played: the index of each is not finite somewhere on "
-            f"problems of {prior}"
-        )
-    ranked = [
-        RankedFormula(
-            known.trees[item], int(known.sizes[item]), float(value), float(regret), float(error)
-        )
-        for item, value, regret, error in zip(*ranking, strict=True)
-    ]
+    share = _SEARCHED_BEFORE_REFINING if refine else _SEARCHED
+    stopped = _run(way, state, share, progress, announce, measured=measured)
+    report = _reporter(progress, "measuring the best again")
+    ranked = _rank(known, measure_classes(task, programs, way.found(), announce, report), prior)
     entries = [
         refined(entry, task, announce, more=min(refine, len(ranked)) - place)
         if place < refine
@@ -258,37 +211,13 @@ def search(
         for place, entry in enumerate(ranked[:top])
     ]
     best, worth = _best(task, entries, announce, measured=measured)
-    unbeaten = None
-    if worth is not None and worth.unbeaten:
-        unbeaten, best = worth.policy.name, worth.policy.content()
-    least = None if task.floor is None else task.floor.wait()
-    origin = Origin(
-        **asked(task),
-        **rewards_of(prior),
-        space=f"formulas up to length {known.length}",
-        protocol="search",
-        optimizer=name,
-        stopped=stopped,
-        generations=0,
-        evaluations=len(known),
-        regret=None if worth is None else worth.measured(),
-        floor=None if least is None else least.regret,
-        versions=versions(),
-    )
-    # From the back, so that the first of each length stays.
-    of_length = {entry.length: entry for entry in reversed(ranked)}
     found = Found(
+        **_outcome(task, known, best, worth, optimizer=name, stopped=stopped),
         entries=tuple(entries),
-        of_length=tuple(of_length[item] for item in sorted(of_length)),
-        policy=best.policy(best.expression) if worth is None else worth.policy,
-        file=PolicyFile(policy=best, learned=origin),
-        comparison=None if worth is None else worth.comparison,
-        # The ranking of a table is on the part that was searched on, the floor is under the other one.
-        floor=origin.floor if reported_on(prior) is prior else None,
+        of_length=_best_of_length(ranked),
         strategy=name,
         classes=len(known),
         stopped=stopped,
-        unbeaten=unbeaten,
         # What was done before a break counts too.
         seconds=earlier + time.monotonic() - began,
     )
@@ -297,6 +226,93 @@ def search(
         if stopped == "finished":
             state_path(target).unlink(missing_ok=True)
     return found
+
+
+def _check(task: Task, strategy: str, grammar: Grammar | None) -> None:
+    """Refuse what formulas cannot be searched for."""
+    if task.objective.exact:
+        raise InputError(
+            f"the objective {task.objective.name} is for learn; search by regret, then learn the numbers"
+        )
+    if strategy not in (*STRATEGIES, AUTO):
+        raise InputError(
+            f"unknown strategy {strategy!r}; {nearest(str(strategy), [*STRATEGIES, AUTO])}"
+        )
+    if strategy != AUTO and (why := STRATEGIES[strategy].obstacle(task)) is not None:
+        raise InputError(f"{why}; use the strategy halving")
+    reads_w = isinstance(grammar, Grammar) and "w" in grammar.variables
+    if reads_w and not task.feedback.waits:
+        raise InputError(
+            "the variable w (plays that wait for their reward) is always 0 with immediate feedback; "
+            "give batches or a delay, or leave w out"
+        )
+
+
+def _announce_work(
+    task: Task, strategy: str, classes: int, episodes: int, announce: Callable[[str], None]
+) -> None:
+    """Say what takes long, or refuse it."""
+    prior, horizon = task.prior, task.horizon
+    if strategy == ExactSearch.name:
+        exact.announce_compilation(prior.arms, announce, task.feedback)
+        return
+    check_simulation(
+        prior, horizon, policies=classes if strategy == Halving.name else 1, problems=episodes,
+        threads=task.workers.threads, announce=announce,
+    )  # fmt: skip
+    counts = task.start.counts(prior)
+    simulated.announce_compilation(announce, prior, horizon, [(counts, None)])
+
+
+def _rank(known: Classes, ranking: Ranking, prior: Prior) -> list[RankedFormula]:
+    """The classes that were measured, best first."""
+    if not len(ranking[0]):
+        raise InputError(
+            f"no formula of the classes can be played: the index of each is not finite somewhere on "
+            f"problems of {prior}"
+        )
+    return [
+        RankedFormula(
+            known.trees[item], int(known.sizes[item]), float(value), float(regret), float(error)
+        )
+        for item, value, regret, error in zip(*ranking, strict=True)
+    ]
+
+
+def _best_of_length(ranked: list[RankedFormula]) -> tuple[RankedFormula, ...]:
+    # From the back, so that the first of each length stays.
+    of_length = {entry.length: entry for entry in reversed(ranked)}
+    return tuple(of_length[item] for item in sorted(of_length))
+
+
+def _outcome(
+    task: Task, known: Classes, best: Expression, worth: Measurement | None, **ended: Any
+) -> dict[str, Any]:
+    """What `Found` says of the policy, which is the best formula or a classic that was not beaten."""
+    content, unbeaten = best, None
+    if worth is not None and worth.unbeaten:
+        unbeaten, content = worth.policy.name, worth.policy.content()
+    least = None if task.floor is None else task.floor.wait()
+    origin = Origin(
+        **asked(task),
+        **rewards_of(task.prior),
+        **ended,
+        space=f"formulas up to length {known.length}",
+        protocol="search",
+        generations=0,
+        evaluations=len(known),
+        regret=None if worth is None else worth.measured(),
+        floor=None if least is None else least.regret,
+        versions=versions(),
+    )
+    return {
+        "policy": best.policy(best.expression) if worth is None else worth.policy,
+        "file": PolicyFile(policy=content, learned=origin),
+        "comparison": None if worth is None else worth.comparison,
+        # The ranking of a table is on the part that was searched on, the floor is under the other one.
+        "floor": origin.floor if reported_on(task.prior) is task.prior else None,
+        "unbeaten": unbeaten,
+    }
 
 
 def _reporter(progress: Report | None, doing: str) -> Progress:
@@ -403,6 +419,26 @@ def _slowness(task: Task, programs: ManyPrograms) -> float:
         seconds = task.time_limit.passed - begun
     episodes = len(some) * _TRIED_EPISODES
     return seconds * costs.CORES / costs.simulation_seconds(task.prior, task.horizon, episodes)
+
+
+def _run(
+    way: Strategy,
+    state: Checkpoint,
+    share: float,
+    progress: Report | None,
+    announce: Callable[[str], None],
+    *,
+    measured: bool,
+) -> str:
+    """Search for this share of the time limit, if there is one; says why it ended."""
+    try:
+        return _steps(way, state, share * way.task.time_limit.seconds, progress)
+    except (WorkerError, KeyboardInterrupt) as error:
+        state.write(way.state, at_once=True)
+        if isinstance(error, WorkerError) or not measured or not len(way.found()):
+            raise
+        announce("stopped: measuring the best so far")
+        return "interrupted"
 
 
 def _steps(way: Strategy, state: Checkpoint, until: float, progress: Report | None) -> str:

@@ -14,8 +14,7 @@ import numpy as np
 from ..data import write_data
 from ..engine import Comparison, Evaluation, costs, exact, simulated
 from ..engine.costs import check_simulation
-from ..engine.floor import floor_of_search
-from ..engine.task import read_task, silent, versions
+from ..engine.task import Task, read_task, silent, versions
 from ..errors import InputError, nearest
 from ..feedback import Feedback
 from ..policies import Policy, Start, policy
@@ -31,13 +30,12 @@ from ..policies.file import (
 from ..policies.power import feature, powers, weight_names
 from ..priors import Prior, Table, read_prior
 from ..priors.families import Array
-from ..priors.table import reported_on
 from ..progress import Told, with_progress
 from ..settings import check_keys, check_whole, read_number, read_settings
 from ..showing import Shown
 from ..trials.testing import read_test
 from .judges import SIMULATED, judging_method
-from .measure import asked, measure
+from .measure import asked, measure, with_floor
 from .optimizers.base import read_optimizer
 from .search import CoarseClock, Generation, Search
 from .spaces import Space, make_space
@@ -313,25 +311,11 @@ def learn(
         generations = max(1, round(_PAPER_GENERATIONS * task.effort))
     if episodes is not None:
         check_whole(episodes, "the number of episodes", 2)
-    # A candidate shows whether prior and horizon can be played at all.
-    made.policy(made.center).check(prior, task.horizon)
-    if task.objective.exact:
-        if paper:
-            raise InputError(
-                f"the paper's protocol draws problems, which the objective {objective} does without; "
-                f"leave the protocol out"
-            )
-        judging_method(made.policy(made.center), task)
-    if task.objective.power is not None:
-        read_test(task.objective.power.test, prior.arms)
+    _check_candidate(made.policy(made.center), task, paper=paper)
     target = read_target(out, trace_path, resume=resume, force=force)
     announce = announce or silent
     if measured:
-        floor = floor_of_search(
-            reported_on(prior), task.horizon, task.workers, announce,
-            feedback=task.feedback, effort=task.bound_effort, limit=task.time_limit,
-        )  # fmt: skip
-        task = replace(task, floor=floor)
+        task = with_floor(task, announce)
     settings = {
         "space": made.name,
         "parameters": list(made.free),
@@ -360,6 +344,20 @@ def learn(
         return replace(learned, seconds=time.monotonic() - began)
     finally:
         trace.close()
+
+
+def _check_candidate(candidate: Policy, task: Task, *, paper: bool) -> None:
+    """Refuse a task that candidates cannot play, or cannot be judged on."""
+    candidate.check(task.prior, task.horizon)
+    if task.objective.exact:
+        if paper:
+            raise InputError(
+                f"the paper's protocol draws problems, which the objective {task.objective.name} does "
+                f"without; leave the protocol out"
+            )
+        judging_method(candidate, task)
+    if task.objective.power is not None:
+        read_test(task.objective.power.test, task.prior.arms)
 
 
 def _run(

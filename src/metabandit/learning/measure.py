@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..engine import Comparison, Evaluation, costs, default_checkpoints, evaluate, exact
+from ..engine.floor import floor_of_search
 from ..engine.simulated import feedback_obstacle
 from ..engine.task import Task, stream
 from ..errors import InputError
@@ -68,6 +69,15 @@ class Measurement:
             method="monte-carlo" if simulated else "exact",
             episodes=self.comparison.episodes if simulated else 0,
         )
+
+
+def with_floor(task: Task, announce: Callable[[str], None]) -> Task:
+    """The task with the floor that its result is to be compared with."""
+    floor = floor_of_search(
+        reported_on(task.prior), task.horizon, task.workers, announce,
+        feedback=task.feedback, effort=task.bound_effort, limit=task.time_limit,
+    )  # fmt: skip
+    return replace(task, floor=floor)
 
 
 def asked(task: Task) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -42,24 +41,18 @@ def read_values(values: list[float | None]) -> Array:
     return np.array([math.inf if value is None else value for value in values], dtype=np.float64)
 
 
-@dataclass(frozen=True)
-class _Record:
-    """What a generation is resumed from."""
-
-    values: tuple[float | None, ...]
-    space: str
-    horizon: int
-    noise: float
-    problems: int
-    runs: int
-    work: float
-    seconds: float
-    candidates: str
-
-
-def _check_record(record: Any) -> None:
-    """TypeError, LookupError or ValueError unless it has what a generation is resumed from."""
-    read_data(_Record, {field.name: record[field.name] for field in fields(_Record)})
+# What a generation is resumed from, with its types.
+_RECORD: dict[str, Any] = {
+    "values": tuple[float | None, ...],
+    "space": str,
+    "horizon": int,
+    "noise": float,
+    "problems": int,
+    "runs": int,
+    "work": float,
+    "seconds": float,
+    "candidates": str,
+}
 
 
 class Trace:
@@ -88,7 +81,8 @@ class Trace:
             header = values[0]
             saved, version = dict(header["settings"]), header["trace"]
             for record in values[1:]:
-                _check_record(record)
+                for name, kind in _RECORD.items():
+                    read_data(kind, record[name])
         except (ValueError, LookupError, TypeError):
             raise self._damaged() from None
         if version != VERSION:

@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import InputError, nearest
-from ..settings import read_number
+from ..errors import InputError
 from .arm import ArmName
 
 REFUSE, REPLACE = "refuse", "replace"
@@ -33,45 +32,17 @@ class Choice:
     time: float
 
 
-@dataclass(frozen=True)
-class Tracking:
-    """What happens to rewards that come twice, or never.
-
-    on_duplicate: whether a second, different reward for an id is refused or replaces the first
-    expire: seconds after which a choice waits no longer; None: it waits for ever
-    expired: the reward that it then has had; None: none
-    """
-
-    on_duplicate: str = REFUSE
-    expire: float | None = None
-    expired: float | None = None
-
-    def __post_init__(self) -> None:
-        ways = (REFUSE, REPLACE)
-        if self.on_duplicate not in ways:
-            raise InputError(
-                f"unknown choice {self.on_duplicate!r} for on_duplicate; "
-                f"{nearest(str(self.on_duplicate), ways)}"
-            )
-        if self.expire is not None and not read_number(self.expire, "expire") > 0.0:
-            raise InputError(f"expire is a number of seconds above 0, not {self.expire!r}")
-        if self.expired is not None and self.expire is None:
-            raise InputError("expired is the reward of choices that expire; give expire=, too")
-
-    def second(self, choice: str, before: float | None, value: float) -> bool:
-        """Whether a reward for a choice that has had one (or none, and expired) is counted."""
-        if value == before:
-            return False
-        if self.on_duplicate == REFUSE:
-            had = "expired without a reward" if before is None else f"has had the reward {before:g}"
-            raise InputError(
-                f"the choice {choice!r} {had}; the reward {value:g} was not counted. To count the "
-                f'latest, make the player with on_duplicate="replace"'
-            )
-        return True
-
-
-TRACKING = Tracking()
+def check_second(on_duplicate: str, choice: str, before: float | None, value: float) -> bool:
+    """Whether a reward for a choice that has had one (or none, and expired) is counted."""
+    if value == before:
+        return False
+    if on_duplicate == REFUSE:
+        had = "expired without a reward" if before is None else f"has had the reward {before:g}"
+        raise InputError(
+            f"the choice {choice!r} {had}; the reward {value:g} was not counted. To count the "
+            f'latest, make the player with on_duplicate="replace"'
+        )
+    return True
 
 
 def new_id() -> str:

@@ -11,17 +11,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, overload
 
-from ..errors import InputError
+from ..errors import InputError, nearest
 from ..feedback import COUNT, PATIENCE
 from ..files import check_new, written
 from ..journal import Journal, seal
 from ..numerics import CHOICES, below, key_of, unit
 from ..policies.file import PLAYER_FORMAT as FORMAT
 from ..rewards import Rewards
-from ..settings import check_whole
+from ..settings import check_whole, read_number
 from ..showing import Shown
 from .arm import Arm, ArmName
-from .choices import TRACKING, Choice, Ledger, Tracking, new_id
+from .choices import REFUSE, REPLACE, Choice, Ledger, check_second, new_id
 from .counts import Counts, is_frame, read_columns, read_counts
 from .rules import Moment, Rule
 
@@ -95,7 +95,9 @@ class Terms:
     horizon: plays in all, if known; rewards: those that can come
     begin: the pseudo-observations of an arm that is added; None if arms begin differently
     began: the arms that it began with
-    tracking: what happens to rewards that come twice, or never
+    on_duplicate: whether a second, different reward for a choice is refused or replaces the first
+    expire: seconds after which a choice waits no longer, None: it waits for ever; expired: the reward that
+        it then has had, None: none
     warm: the counts of a history that the arms began with, weighted; None if there was none
     min_share: the probability that every arm keeps; pending: whether selections that wait for their
         reward count as plays of their arm (feedback.py)
@@ -111,8 +113,22 @@ class Terms:
     began: tuple[ArmName, ...]
     min_share: float = 0.0
     pending: str = COUNT
-    tracking: Tracking = TRACKING
+    on_duplicate: str = REFUSE
+    expire: float | None = None
+    expired: float | None = None
     warm: tuple[tuple[float, float, float], ...] | None = None
+
+    def __post_init__(self) -> None:
+        ways = (REFUSE, REPLACE)
+        if self.on_duplicate not in ways:
+            raise InputError(
+                f"unknown choice {self.on_duplicate!r} for on_duplicate; "
+                f"{nearest(str(self.on_duplicate), ways)}"
+            )
+        if self.expire is not None and not read_number(self.expire, "expire") > 0.0:
+            raise InputError(f"expire is a number of seconds above 0, not {self.expire!r}")
+        if self.expired is not None and self.expire is None:
+            raise InputError("expired is the reward of choices that expire; give expire=, too")
 
 
 class Player(Shown):
@@ -123,6 +139,9 @@ class Player(Shown):
     be open at once. What a policy makes of open selections is what the evaluator assumes of plays that
     wait for their reward (docs/feedback.md). Threads may share a player.
     """
+
+    # Whether what is done is written down (`_log`) before it counts.
+    _kept = False
 
     def __init__(
         self,
@@ -181,7 +200,7 @@ class Player(Shown):
         if count is not None:
             return self._select_batch(self._check_batch(count))
         with self._lock:
-            if self._journal is None:
+            if not self._kept:
                 return self._note_selection(self._choose())
             self._fresh()
             self._take_number()
@@ -189,7 +208,7 @@ class Player(Shown):
             before = self._memory()
             arm = self._choose()
             try:
-                self._journal.append([SELECT, arm.name], sync=False)
+                self._log([SELECT, arm.name], sync=False)
             except BaseException:
                 self._restore(before)
                 raise
@@ -210,8 +229,8 @@ class Player(Shown):
                     arm = self._choose()
                     self._note_selection(arm)
                     chosen.append(arm)
-                if self._journal is not None:
-                    self._journal.append([SELECT, *(arm.name for arm in chosen)], sync=False)
+                if self._kept:
+                    self._log([SELECT, *(arm.name for arm in chosen)], sync=False)
             except BaseException:
                 for arm in chosen:
                     arm.end_waiting(1)
@@ -273,7 +292,7 @@ class Player(Shown):
                 entry, value = self._choices.find(choice), self.rewards.check(given)
                 closed = entry.closed or choice in had
                 before = had.get(choice, entry.reward)
-                if not closed or self.terms.tracking.second(choice, before, value):
+                if not closed or check_second(self.terms.on_duplicate, choice, before, value):
                     counted += [choice, value]
                     had[choice] = value
             if counted:
@@ -305,13 +324,13 @@ class Player(Shown):
 
     def _expire(self, now: float) -> None:
         """Close the choices that have waited too long."""
-        tracking = self.terms.tracking
-        if tracking.expire is None:
+        terms = self.terms
+        if terms.expire is None:
             return
-        overdue = self._choices.overdue(now, tracking.expire)
+        overdue = self._choices.overdue(now, terms.expire)
         if overdue:
-            self._log([EXPIRE, tracking.expired, *overdue], sync=False)
-            self._note_expired(tracking.expired, overdue)
+            self._log([EXPIRE, terms.expired, *overdue], sync=False)
+            self._note_expired(terms.expired, overdue)
 
     def _note_expired(self, value: float | None, ids: Iterable[str]) -> None:
         for choice in ids:
@@ -351,8 +370,8 @@ class Player(Shown):
             found = self._find(arm)
             if plays is None and total is None and squares is None:
                 value = self.rewards.check(reward)
-                if self._journal is not None:
-                    self._journal.append([UPDATE, found.name, value])
+                if self._kept:
+                    self._log([UPDATE, found.name, value])
                 self._count(found, value)
                 return
             if reward is not None:
@@ -389,9 +408,8 @@ class Player(Shown):
                         f"rewards are pairs (arm, reward), not {pair!r}; nothing was counted"
                     )
                 pairs.append((self._find(pair[0]), self.rewards.check(pair[1])))
-            if self._journal is not None and pairs:
-                items = (item for arm, value in pairs for item in (arm.name, value))
-                self._journal.append([UPDATE, *items])
+            if self._kept and pairs:
+                self._log([UPDATE, *(item for arm, value in pairs for item in (arm.name, value))])
             for arm, value in pairs:
                 self._count(arm, value)
 
@@ -563,9 +581,9 @@ class Player(Shown):
                 "arms": [arm.to_dict() for arm in self._by_name.values()],
                 "min_share": self.terms.min_share,
                 "pending": self.terms.pending,
-                "on_duplicate": self.terms.tracking.on_duplicate,
-                "expire": self.terms.tracking.expire,
-                "expired": self.terms.tracking.expired,
+                "on_duplicate": self.terms.on_duplicate,
+                "expire": self.terms.expire,
+                "expired": self.terms.expired,
                 "choices": self._choices.rows(),
                 "warm": None if self.terms.warm is None else [list(row) for row in self.terms.warm],
             }
@@ -599,6 +617,7 @@ class Player(Shown):
     # What it is made of ----------------------------------------------------------------------
 
     def _log(self, operation: list[Any], *, sync: bool = True) -> None:
+        """Write down what is about to be done."""
         if self._journal is not None:
             self._journal.append(operation, sync=sync)
 
@@ -706,7 +725,7 @@ class Player(Shown):
                 self._redo(operation)
             except (InputError, LookupError, TypeError, ValueError) as error:
                 raise InputError(f"{journal.path}, line {number}: {error}") from None
-        self._journal = journal
+        self._journal, self._kept = journal, True
 
     def _redo(self, operation: Any) -> None:
         word, *values = operation

@@ -22,7 +22,6 @@ from ..policies.start import PRIOR_COUNTS
 from ..rewards import Rewards
 from ..settings import check_horizon, check_whole, read_number
 from .arm import Arm, ArmName
-from .choices import Tracking
 from .counts import read_counts
 from .player import VERSION, Player, Terms, read_arms
 from .rules import Rule, make_rule
@@ -122,10 +121,6 @@ def make_player(
     horizon: int | None,
     prior: str | Prior | None,
     rewards: object,
-    journal: str | Path | None,
-    store: str | None,
-    experiment: str | None,
-    refresh: float,
     min_share: float | None,
     pending: str | None,
     on_duplicate: str,
@@ -134,7 +129,7 @@ def make_player(
     warm_start: object,
     warm_weight: float,
 ) -> Player:
-    """See `Policy.player`."""
+    """A player that is kept nowhere yet; see `Policy.player`."""
     names = read_arms(arms)
     feedback = _read_feedback(policy, min_share, pending)
     feedback.check(len(names))
@@ -165,7 +160,9 @@ def make_player(
         began=names,
         min_share=feedback.min_share,
         pending=feedback.pending,
-        tracking=_read_tracking(allowed, on_duplicate, expire, expired),
+        on_duplicate=on_duplicate,
+        expire=None if expire is None else read_number(expire, "expire"),
+        expired=None if expired is None else allowed.check(expired),
         warm=warm,
     )
     if warm is not None:
@@ -173,7 +170,18 @@ def make_player(
             (n + more[0], total + more[1], squares + more[2])
             for (n, total, squares), more in zip(counts, warm, strict=True)
         ]
-    player = Player(rule, [Arm.begin(*item) for item in zip(names, counts, strict=True)], terms)
+    return Player(rule, [Arm.begin(*item) for item in zip(names, counts, strict=True)], terms)
+
+
+def keep_player(
+    player: Player,
+    *,
+    journal: str | Path | None,
+    store: str | None,
+    experiment: str | None,
+    refresh: float,
+) -> Player:
+    """The player with its journal or store, going on where that ended; see `Policy.player`."""
     if store is not None:
         if journal is not None:
             raise InputError("a player has a journal or a store, not both; leave one of them out")
@@ -226,7 +234,8 @@ def begin_experiment(player: Player, found: Experiment) -> None:
         )
     state = player.to_dict()
     kept = found.begin(state, list(player._by_name.values()))
-    _check_same(kept, state, f"the experiment {found.name!r} in {found.store.name}")
+    where = f"the experiment {found.name!r} in {found.store.name}"
+    _check_same(kept, state, where, "go on as it was begun, or choose another name")
 
 
 def open_experiment(found: Experiment) -> SharedPlayer | None:
@@ -248,7 +257,7 @@ def _shared(player: Player, found: Experiment, refresh: float) -> SharedPlayer:
     return shared
 
 
-def _check_same(kept: dict[str, Any], wanted: dict[str, Any], where: str) -> None:
+def _check_same(kept: dict[str, Any], wanted: dict[str, Any], where: str, remedy: str) -> None:
     """Refuse to go on with something else than what was begun."""
     kept, wanted = (json.loads(json.dumps(item)) for item in (kept, wanted))
     for item in (kept, wanted):
@@ -257,17 +266,8 @@ def _check_same(kept: dict[str, Any], wanted: dict[str, Any], where: str) -> Non
     for key, what in _SAME.items():
         if kept.get(key) != wanted[key]:
             raise InputError(
-                f"{where} was begun with {what}: {kept.get(key)}, not {wanted[key]}; go on as it was "
-                f"begun, or choose another name"
+                f"{where} was begun with {what}: {kept.get(key)}, not {wanted[key]}; {remedy}"
             )
-
-
-def _read_tracking(
-    rewards: Rewards, on_duplicate: str, expire: float | None, expired: float | None
-) -> Tracking:
-    value = None if expired is None else rewards.check(expired)
-    limit = None if expire is None else read_number(expire, "expire")
-    return Tracking(on_duplicate, limit, value)
 
 
 def _read_feedback(policy: Policy, min_share: float | None, pending: str | None) -> Feedback:
@@ -393,7 +393,9 @@ def restore_player(value: Any, path: str | Path) -> Player:
             began=state.began,
             min_share=state.min_share,
             pending=state.pending,
-            tracking=Tracking(state.on_duplicate, state.expire, state.expired),
+            on_duplicate=state.on_duplicate,
+            expire=state.expire,
+            expired=state.expired,
             warm=state.warm,
         )
         return Player(rule, state.arms, terms, state.selections, state.choices)
@@ -450,17 +452,16 @@ def _go_on(path: Path, fresh: Player | None) -> Player:
         state, *operations = values
         player = restore_player(state, path)
         if fresh is not None:
-            wanted = json.loads(json.dumps(fresh.to_dict()))
-            for kept in (state, wanted):
-                kept["policy"].pop("file", None)  # where a table is does not matter
-            for key, what in _SAME.items():
-                if state.get(key) != wanted[key]:
-                    raise InputError(
-                        f"the journal {path} was begun with {what}: {state.get(key)}, not "
-                        f"{wanted[key]}; go on with load_player, or choose another file"
-                    )
+            where, remedy = f"the journal {path}", "go on with load_player, or choose another file"
+            _check_same(state, fresh.to_dict(), where, remedy)
             # What is to become of rewards from now on may be decided anew.
-            player.terms = replace(player.terms, tracking=fresh.terms.tracking)
+            now = fresh.terms
+            player.terms = replace(
+                player.terms,
+                on_duplicate=now.on_duplicate,
+                expire=now.expire,
+                expired=now.expired,
+            )
         player.attach(journal, operations)
         if len(operations) > _LONG:
             # Where it cannot be, as on a full disk, it stays long.

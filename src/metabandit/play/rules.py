@@ -7,14 +7,13 @@ random numbers, so that a player and a simulated episode make the same plays.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from .. import lookahead, numerics
 from ..decisions import (
-    Belief,
     BetaBelief,
     ByBelief,
     ByBonus,
@@ -87,6 +86,8 @@ class Rule:
     memory: dict[str, Any] | None = None
     # Whether an arm may have had half a play.
     fractions = False
+    # The arms that it knows, if they differ, so that nothing is known of another one.
+    only: Container[ArmName] | None = None
 
     def choose(self, moment: Moment) -> int:
         """The position of the arm to play."""
@@ -106,6 +107,12 @@ class Rule:
 
     def check(self, arms: Sequence[ArmName]) -> None:
         """Refuse arms that the rule cannot play."""
+        for arm in arms:
+            if self.only is not None and arm not in self.only:
+                raise InputError(
+                    f"the arms have means of different distributions, so nothing is known of another "
+                    f"arm, {arm!r}; begin again with a prior for all arms"
+                )
 
     def check_memory(self, arms: Sequence[Arm]) -> None:
         """Refuse, with a ValueError, what the rule cannot remember of these arms."""
@@ -322,42 +329,19 @@ def _log_gamma_draw(shape: float, key: int, step: int, stream: int) -> float:
     return result
 
 
-class Believed:
-    """What is believed of arms by their names; an arm that is added is like the others if these are alike."""
-
-    def __init__(self, belief: Belief, arms: Sequence[ArmName]) -> None:
-        self.belief = belief
-        self._places = {arm: place for place, arm in enumerate(arms)}
-
-    def check(self, arms: Sequence[ArmName]) -> None:
-        """Refuse arms that nothing is known of."""
-        if not self.belief.alike:
-            _check_known(arms, self._places)
-
-    def betas(self, arms: Sequence[Arm]) -> list[tuple[float, float]] | None:
-        """The Beta posterior (a, b) of each arm; None if posteriors are normal."""
-        belief = self.belief
-        if not isinstance(belief, BetaBelief):
-            return None
-        found = []
-        for arm in arms:
-            a, b = belief.pairs[self._places.get(arm.name, 0)]
-            found.append((a + arm.total, max(b + arm.plays - arm.total, 1e-6)))
-        return found
-
-    def normals(self, arms: Sequence[Arm]) -> list[tuple[float, float]]:
-        """The mean and deviation of each arm's normal posterior."""
-        assert not isinstance(self.belief, BetaBelief)
-        return [self.belief.posterior(arm.plays, arm.mean) for arm in arms]
-
-
-def _check_known(arms: Sequence[ArmName], known: Container[ArmName]) -> None:
+def _betas(
+    belief: BetaBelief, places: Mapping[ArmName, int], arms: Sequence[Arm]
+) -> list[tuple[float, float]]:
+    """The Beta posterior (a, b) of each arm; one that was added is like the others."""
+    found = []
     for arm in arms:
-        if arm not in known:
-            raise InputError(
-                f"the arms have means of different distributions, so nothing is known of another "
-                f"arm, {arm!r}; begin again with a prior for all arms"
-            )
+        a, b = belief.pairs[places.get(arm.name, 0)]
+        found.append((a + arm.total, max(b + arm.plays - arm.total, 1e-6)))
+    return found
+
+
+def _places(arms: Sequence[ArmName]) -> dict[ArmName, int]:
+    return {arm: place for place, arm in enumerate(arms)}
 
 
 class PosteriorRule(Rule):
@@ -366,27 +350,27 @@ class PosteriorRule(Rule):
     fractions = True
 
     def __init__(self, decision: ByPosterior, arms: Sequence[ArmName]) -> None:
-        self.believed = Believed(decision.belief, arms)
+        self.belief, self.places = decision.belief, _places(arms)
+        self.only = None if self.belief.alike else self.places
         # The chances that were computed last: they change with rewards only, and take long.
         self._known: tuple[list[tuple[float, float]], list[float]] | None = None
 
-    def check(self, arms: Sequence[ArmName]) -> None:
-        self.believed.check(arms)
-
     def choose(self, moment: Moment) -> int:
-        betas = self.believed.betas(moment.arms)
-        draws = self._gaussian(moment) if betas is None else self._beta(moment, betas)
+        if isinstance(self.belief, BetaBelief):
+            draws = self._beta(moment, _betas(self.belief, self.places, moment.arms))
+        else:
+            draws = self._gaussian(moment, self.belief)
         return draws.index(max(draws))
 
     def chances(self, moment: Moment) -> list[float]:
-        betas = self.believed.betas(moment.arms)
-        if betas is not None:
+        if isinstance(self.belief, BetaBelief):
+            betas = _betas(self.belief, self.places, moment.arms)
             if self._known is None or self._known[0] != betas:
                 draws = [beta_draw(*item) for item in betas]
                 self._known = betas, chances_of_the_largest(draws)
             return self._known[1]
         # An arm of which nothing is known draws more than any other, or less, with equal chances.
-        posteriors = self.believed.normals(moment.arms)
+        posteriors = [self.belief.posterior(arm.plays, arm.mean) for arm in moment.arms]
         found, left = [0.0] * len(posteriors), 1.0
         for position, (_, deviation) in enumerate(posteriors):
             if deviation == math.inf:
@@ -411,10 +395,11 @@ class PosteriorRule(Rule):
             stream += 8
         return draws
 
-    def _gaussian(self, moment: Moment) -> list[float]:
+    def _gaussian(self, moment: Moment, belief: NormalBelief) -> list[float]:
         quantile = _normal_quantile()
         draws = []
-        for position, (mean, deviation) in enumerate(self.believed.normals(moment.arms)):
+        for position, arm in enumerate(moment.arms):
+            mean, deviation = belief.posterior(arm.plays, arm.mean)
             z = quantile(numerics.unit(moment.key, moment.step, numerics.ARMS + position))
             draws.append(mean + deviation * z)
         return draws
@@ -425,12 +410,10 @@ class BeliefRule(Rule):
 
     def __init__(self, decision: ByBelief, arms: Sequence[ArmName], horizon: int | None) -> None:
         self.decision = decision
-        self.believed = Believed(decision.belief, arms)
+        self.places = _places(arms)
+        self.only = None if decision.belief.alike else self.places
         self.horizon = horizon
         self._room: list[list[list[float]]] = []
-
-    def check(self, arms: Sequence[ArmName]) -> None:
-        self.believed.check(arms)
 
     def indices(self, moment: Moment) -> list[float] | None:
         arms, decision = moment.arms, self.decision
@@ -458,9 +441,9 @@ class BeliefRule(Rule):
 
     def _betas(self, arms: Sequence[Arm]) -> list[tuple[float, float]] | None:
         """Posteriors in which what waits counts as if it had paid the posterior mean."""
-        found = self.believed.betas(arms)
-        if found is None:
+        if not isinstance(self.decision.belief, BetaBelief):
             return None
+        found = _betas(self.decision.belief, self.places, arms)
         more = [1.0 + arm.waits / (a + b) for arm, (a, b) in zip(arms, found, strict=True)]
         return [(a * share, b * share) for share, (a, b) in zip(more, found, strict=True)]
 
@@ -521,11 +504,7 @@ class TableRule(Rule):
         self.decision = decision
         self.rows = dict(zip(arms, decision.row_of, strict=False))
         self.means = dict(zip(decision.row_of, decision.means, strict=True))
-        self.alike = len(self.means) == 1
-
-    def check(self, arms: Sequence[ArmName]) -> None:
-        if not self.alike:
-            _check_known(arms, self.rows)
+        self.only = None if len(self.means) == 1 else self.rows
 
     def indices(self, moment: Moment) -> list[float]:
         made = round(moment.t)

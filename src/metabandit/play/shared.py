@@ -29,48 +29,10 @@ if TYPE_CHECKING:
 _BLOCK = 64
 
 
-class _Log:
-    """Takes what a journal takes, and does it in the store."""
-
-    def __init__(self, player: SharedPlayer) -> None:
-        self.player = player
-
-    def append(self, operation: list[Any], *, sync: bool = True) -> None:
-        word, *values = operation
-        if word == SELECT:
-            self.player.note_unwritten(values)
-            return
-        player, experiment = self.player, self.player.experiment
-        with experiment.store.transaction() as connection:
-            player.write_selections(connection)
-            if word == UPDATE:
-                rewards: dict[int, list[float]] = {}
-                for name, value in zip(values[::2], values[1::2], strict=True):
-                    rewards.setdefault(player.place(name), []).append(value)
-                for place in sorted(rewards):
-                    experiment.add(connection, place, rewards[place])
-            elif word == COUNTS:
-                places = [player.place(name) for name in values[::4]]
-                rows = zip(values[1::4], values[2::4], values[3::4], strict=True)
-                for place, counts in sorted(zip(places, rows, strict=True)):
-                    experiment.add_counts(connection, place, counts)
-            elif word == CANCEL:
-                experiment.open(connection, {player.place(values[0]): -1})
-            elif word == ADD:
-                player.write_arm(connection, values[0])
-            elif word == RETIRE:
-                experiment.retire(connection, player.place(values[0]))
-        player.written()
-
-    def rewrite(self, values: Sequence[Any]) -> None:
-        raise InputError("the player has a store, and no journal to compact")
-
-    def close(self) -> None:
-        self.player.give_back()
-
-
 class SharedPlayer(Player):
     """A `Player` whose counts are in a database. `Policy.player(..., store=...)` makes one."""
+
+    _kept = True
 
     def __init__(
         self, rule: Rule, arms: Sequence[Arm], terms: Terms, experiment: Experiment, refresh: float
@@ -83,7 +45,6 @@ class SharedPlayer(Player):
         self._read_at = -float("inf")
         self._expired_at = -float("inf")
         self._process = os.getpid()
-        self._log_of_store = self._journal = _Log(self)  # type: ignore[assignment]
 
     # Choices with an id ------------------------------------------------------------------------
 
@@ -103,8 +64,8 @@ class SharedPlayer(Player):
                     chosen.append((Choice(arm.name, new_id(), chance, time.time()), arm))
                     self._note_selection(arm)
                 with self.experiment.store.transaction() as connection:
-                    self.write_selections(connection)
-                    places = [self.place(arm.name) for _, arm in chosen]
+                    self.experiment.open(connection, self._unwritten)
+                    places = [self._place(arm.name) for _, arm in chosen]
                     self.experiment.choose(connection, [choice for choice, _ in chosen], places)
                     self.experiment.open(connection, Counter(places))
             except BaseException:
@@ -112,7 +73,7 @@ class SharedPlayer(Player):
                     arm.end_waiting(1)
                 self._made, self.selections = made, selections
                 raise
-            self.written()
+            self._unwritten.clear()
             choices = [choice for choice, _ in chosen]
             return choices[0] if count is None else choices
 
@@ -133,12 +94,12 @@ class SharedPlayer(Player):
         with self._lock:
             self._sweep()
             with self.experiment.store.transaction() as connection:
-                self.write_selections(connection)
-                counted = self.experiment.reward(connection, rewards, self.terms.tracking)
+                self.experiment.open(connection, self._unwritten)
+                counted = self.experiment.reward(connection, rewards, self.terms.on_duplicate)
                 for result in counted if refuse else ():
                     if isinstance(result, InputError):
                         raise result
-            self.written()
+            self._unwritten.clear()
             # What was counted is read again: the choice may be that of another process.
             self._read_at = -float("inf")
             return counted
@@ -152,18 +113,57 @@ class SharedPlayer(Player):
 
     def _sweep(self) -> None:
         """Close the choices that have waited too long, now and then."""
-        limit = self.terms.tracking.expire
+        limit = self.terms.expire
         now = time.monotonic()
         if limit is None or now - self._expired_at < min(1.0, 0.1 * limit):
             return
         self._expired_at = now
         with self.experiment.store.transaction() as connection:
             at = time.time()
-            while self.experiment.expire(connection, at - limit, self.terms.tracking.expired):
+            while self.experiment.expire(connection, at - limit, self.terms.expired):
                 self._read_at = -float("inf")
             self.experiment.forget(connection, at - FORGET * limit)
 
+    def compact(self) -> None:
+        raise InputError("the player has a store, and no journal to compact")
+
+    def close(self) -> None:
+        """Write what is not written; numbers that were not used are for others."""
+        with self._lock:
+            self.flush()
+            if self.selections < self._end:
+                self.experiment.give_back(self.selections, self._end)
+            self._end = self.selections
+
     # Keeping up with the store -------------------------------------------------------------------
+
+    def _log(self, operation: list[Any], *, sync: bool = True) -> None:
+        """What others write to a journal is done in the store."""
+        word, *values = operation
+        if word == SELECT:
+            self._unwritten.update(self._place(name) for name in values)
+            return
+        experiment = self.experiment
+        with experiment.store.transaction() as connection:
+            experiment.open(connection, self._unwritten)
+            if word == UPDATE:
+                rewards: dict[int, list[float]] = {}
+                for name, value in zip(values[::2], values[1::2], strict=True):
+                    rewards.setdefault(self._place(name), []).append(value)
+                for place in sorted(rewards):
+                    experiment.add(connection, place, rewards[place])
+            elif word == COUNTS:
+                places = [self._place(name) for name in values[::4]]
+                rows = zip(values[1::4], values[2::4], values[3::4], strict=True)
+                for place, counts in sorted(zip(places, rows, strict=True)):
+                    experiment.add_counts(connection, place, counts)
+            elif word == CANCEL:
+                experiment.open(connection, {self._place(values[0]): -1})
+            elif word == ADD:
+                self._write_arm(connection, values[0])
+            elif word == RETIRE:
+                experiment.retire(connection, self._place(values[0]))
+        self._unwritten.clear()
 
     def _fresh(self) -> None:
         if os.getpid() != self._process:
@@ -192,40 +192,23 @@ class SharedPlayer(Player):
             self._fresh()  # another process may have added it
         return super()._find(name)
 
-    def place(self, name: ArmName) -> int:
+    def _place(self, name: ArmName) -> int:
         """Where an arm is in the store."""
         return list(self._by_name).index(name)
-
-    def note_unwritten(self, names: Iterable[ArmName]) -> None:
-        self._unwritten.update(self.place(name) for name in names)
-
-    def write_selections(self, connection: Connection) -> None:
-        """Selections that are not in the store yet; `written` says that the transaction is done."""
-        self.experiment.open(connection, self._unwritten)
 
     def flush(self) -> None:
         """Write the selections that are not in the store yet."""
         with self._lock:
             if self._unwritten:
                 with self.experiment.store.transaction() as connection:
-                    self.write_selections(connection)
-                self.written()
+                    self.experiment.open(connection, self._unwritten)
+                self._unwritten.clear()
 
-    def written(self) -> None:
-        self._unwritten.clear()
-
-    def write_arm(self, connection: Connection, name: ArmName) -> None:
+    def _write_arm(self, connection: Connection, name: ArmName) -> None:
         known = self._by_name.get(name)
         fresh = None
         if known is None:
             assert self.terms.begin is not None
             fresh = Arm.begin(name, self.terms.begin)
-        place = len(self._by_name) if known is None else self.place(name)
+        place = len(self._by_name) if known is None else self._place(name)
         self.experiment.add_arm(connection, fresh, place)
-
-    def give_back(self) -> None:
-        """Write what is not written; numbers that were not used are for others."""
-        self.flush()
-        if self.selections < self._end:
-            self.experiment.give_back(self.selections, self._end)
-        self._end = self.selections

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, StoreError
 from .arm import Arm, ArmName
-from .choices import Choice, Tracking, unknown
+from .choices import REFUSE, Choice, check_second, unknown
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine, Table
@@ -447,7 +447,7 @@ class Experiment:
         connection.execute(self.choices.insert(), rows)
 
     def reward(
-        self, connection: Connection, pairs: Sequence[tuple[str, float]], tracking: Tracking
+        self, connection: Connection, pairs: Sequence[tuple[str, float]], on_duplicate: str
     ) -> list[bool | InputError]:
         """Count the rewards of choices: whether each was counted now, or why it was refused."""
         sa = _sqlalchemy()
@@ -471,7 +471,7 @@ class Experiment:
                 continue
             place, before, closed = entry
             try:
-                counted.append(not closed or tracking.second(name, before, value))
+                counted.append(not closed or check_second(on_duplicate, name, before, value))
             except InputError as error:
                 counted.append(error)
             if counted[-1] is not True:
@@ -531,7 +531,7 @@ class Experiment:
         if not rows:
             return 0
         if value is not None:
-            self.reward(connection, [(name, value) for name, _ in rows], Tracking())
+            self.reward(connection, [(name, value) for name, _ in rows], REFUSE)
             return len(rows)
         names = [name for name, _ in rows]
         connection.execute(

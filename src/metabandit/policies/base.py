@@ -239,19 +239,15 @@ class Policy(Shown, ABC):
         'red'
         >>> player.update("red", 1)
         """
-        from ..play.players import make_player
+        from ..play.players import keep_player, make_player
 
-        return make_player(
+        player = make_player(
             self,
             arms,
             seed=seed,
             horizon=horizon,
             prior=prior,
             rewards=rewards,
-            journal=journal,
-            store=store,
-            experiment=experiment,
-            refresh=refresh,
             min_share=min_share,
             pending=pending,
             on_duplicate=on_duplicate,
@@ -259,6 +255,9 @@ class Policy(Shown, ABC):
             expired=expired,
             warm_start=warm_start,
             warm_weight=warm_weight,
+        )
+        return keep_player(
+            player, journal=journal, store=store, experiment=experiment, refresh=refresh
         )
 
     def __str__(self) -> str:

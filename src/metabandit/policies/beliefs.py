@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from ..decisions import BetaBelief, NormalBelief
 from ..errors import InputError
@@ -68,39 +67,34 @@ def start_of_belief(setting: Setting, values: Mapping[str, float]) -> Start:
     return Start() if isinstance(known, NormalBelief) and not known.plays else Start(FREE)
 
 
-@dataclass(frozen=True)
-class PosteriorIndex:
-    """An index of an arm's posterior, as expressions of the language.
+def posterior_index(
+    of_beta: str, of_normal: str, setting: Setting, values: Mapping[str, float], name: str
+) -> IndexPolicy:
+    """An index of an arm's posterior, for what is believed in a setting.
 
-    beta: of the posterior Beta(r*n + a, n - r*n + b)
-    normal: of the posterior mean and deviation, which are written {mean} and {deviation}
+    of_beta: expression of the posterior Beta(r*n + a, n - r*n + b)
+    of_normal: of the posterior mean and deviation, which are written {mean} and {deviation}
     """
-
-    beta: str
-    normal: str
-
-    def __call__(self, setting: Setting, values: Mapping[str, float], name: str) -> IndexPolicy:
-        """The index for what is believed in a setting."""
-        start = Start()
-        given = {key: value for key, value in values.items() if key not in _NAMES}
-        if not setting.rewards.in_unit_interval:
-            known = normal_belief(setting, values)
-            formula = self.normal.format(mean="r", deviation="sigma/sqrt(n)")
-            given["sigma"] = known.noise
-            if known.plays:
-                mean = "(r + plays/(n + plays)*(mean - r))"
-                formula = self.normal.format(mean=mean, deviation="sigma/sqrt(n + plays)")
-                given |= {"mean": known.mean, "plays": known.plays}
-            return IndexPolicy(formula, parameters=given, start=start, name=name)
-        beta = beta_belief(setting, values)
-        formula, (a, b) = self.beta, beta.pairs[0]
-        if not beta.alike:
-            # Arms that differ have pseudo-observations instead: the same posteriors.
-            plays, wins = tuple(sum(pair) for pair in beta.pairs), tuple(a for a, _ in beta.pairs)
-            start = Start(EACH_ONCE, plays, wins, wins)
-            formula = re.sub(r"\bt\b", "(t - before)", self.beta)
-            given["before"], a, b = sum(plays), 0.0, 0.0
-        return IndexPolicy(formula, parameters=given | {"a": a, "b": b}, start=start, name=name)
+    start = Start()
+    given = {key: value for key, value in values.items() if key not in _NAMES}
+    if not setting.rewards.in_unit_interval:
+        known = normal_belief(setting, values)
+        formula = of_normal.format(mean="r", deviation="sigma/sqrt(n)")
+        given["sigma"] = known.noise
+        if known.plays:
+            mean = "(r + plays/(n + plays)*(mean - r))"
+            formula = of_normal.format(mean=mean, deviation="sigma/sqrt(n + plays)")
+            given |= {"mean": known.mean, "plays": known.plays}
+        return IndexPolicy(formula, parameters=given, start=start, name=name)
+    beta = beta_belief(setting, values)
+    formula, (a, b) = of_beta, beta.pairs[0]
+    if not beta.alike:
+        # Arms that differ have pseudo-observations instead: the same posteriors.
+        plays, wins = tuple(sum(pair) for pair in beta.pairs), tuple(a for a, _ in beta.pairs)
+        start = Start(EACH_ONCE, plays, wins, wins)
+        formula = re.sub(r"\bt\b", "(t - before)", of_beta)
+        given["before"], a, b = sum(plays), 0.0, 0.0
+    return IndexPolicy(formula, parameters=given | {"a": a, "b": b}, start=start, name=name)
 
 
 _NAMES = frozenset(item.name for item in BELIEF)

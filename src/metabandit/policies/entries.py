@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Literal
 
 from ..decisions import ByBelief, ByEpochs, ByPosterior, ByTest, Decision, NormalBelief
 from . import solved
 from .base import Progress, Setting
-from .beliefs import BELIEF, SIGMA, PosteriorIndex, belief, normal_belief, start_of_belief
+from .beliefs import BELIEF, SIGMA, belief, normal_belief, posterior_index, start_of_belief
 from .catalogue import Entry, Parameter, register
 from .start import FREE, Start
 
@@ -56,17 +57,13 @@ def _ab_test(setting: Setting, values: Mapping[str, float], progress: Progress |
     return ByTest(math.ceil(values["least"]), values["alpha"])
 
 
+# Indices of the posteriors of rewards in [0, 1], and of Gaussian ones.
 _CONFIDENCE = "1 - 1/((t + 1) * ln(t + h)^c)"
-_BAYES_UCB = PosteriorIndex(
-    f"beta_quantile({_CONFIDENCE}, r*n + a, n - r*n + b)",
-    f"{{mean}} + {{deviation}}*normal_quantile({_CONFIDENCE})",
-)
-
+_BAYES_UCB = f"beta_quantile({_CONFIDENCE}, r*n + a, n - r*n + b)"
+_GAUSSIAN_UCB = f"{{mean}} + {{deviation}}*normal_quantile({_CONFIDENCE})"
 _DISCOUNT = "1 - 1/(shift + t + 1)"
-_OPTIMISTIC = PosteriorIndex(
-    f"beta_optimist({_DISCOUNT}, r*n + a, n - r*n + b)",
-    f"{{mean}} + {{deviation}}*normal_optimist({_DISCOUNT})",
-)
+_OPTIMISTIC = f"beta_optimist({_DISCOUNT}, r*n + a, n - r*n + b)"
+_GAUSSIAN_OPTIMISTIC = f"{{mean}} + {{deviation}}*normal_optimist({_DISCOUNT})"
 
 _AUER = "Auer, Cesa-Bianchi, Fischer 2002"
 # Those of the paper, its Section 2.2 and Table 1.
@@ -117,11 +114,11 @@ _TODAY = (
     Entry("kl-ucb+", "kl_upper(r, ln(t/n)/n)", "Garivier, Cappe 2011"),
     Entry(
         "bayes-ucb",
-        _BAYES_UCB.beta,
+        _BAYES_UCB,
         "Kaufmann, Cappe, Garivier 2012",
         (Parameter("c", 0.0), *BELIEF),
         start=Start(),
-        index=_BAYES_UCB,
+        index=partial(posterior_index, _BAYES_UCB, _GAUSSIAN_UCB),
     ),
     Entry(
         "thompson",
@@ -168,11 +165,11 @@ _TODAY = (
     ),
     Entry(
         "ogi",
-        _OPTIMISTIC.beta,
+        _OPTIMISTIC,
         "optimistic Gittins index: Gutin, Farias 2016",
         (Parameter("shift", 0.0, above=-1.0), *BELIEF),
         start=Start(),
-        index=_OPTIMISTIC,
+        index=partial(posterior_index, _OPTIMISTIC, _GAUSSIAN_OPTIMISTIC),
     ),
     Entry(
         "ada-ucb",

@@ -427,7 +427,7 @@ def whittle(setting: Setting, values: Mapping[str, float], progress: Progress | 
     import numpy as np
 
     from ..bayes.gittins import means_of
-    from ..bayes.whittle import advantages, prices_of
+    from ..bayes.lagrange import advantages, prices_of
     from ..priors import Bernoulli
 
     horizon = setting.need_horizon("whittle")

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -183,23 +182,6 @@ def _factors(rng: np.random.Generator, spread: float, size: tuple[int, int]) -> 
     return np.exp(rng.normal(0.0, math.sqrt(variance), size) - variance / 2.0)
 
 
-@dataclass(frozen=True)
-class ListedFamily(Family):
-    """Rewards from a list, times a factor, plus a shift."""
-
-    values: tuple[float, ...] = ()
-
-    def draw_kernel(self, kind: Any = np.float32) -> Any:
-        from ..kernels import rewards
-
-        if (self, kind) not in _COMPILED:
-            _COMPILED[self, kind] = rewards.compile_list(self.values, kind)
-        return _COMPILED[self, kind]
-
-
-_COMPILED: dict[tuple[Family, Any], Any] = {}
-
-
 class Empirical(Prior):
     """Rewards from a list of one's own; arms differ by a factor or a shift.
 
@@ -253,7 +235,7 @@ class Empirical(Prior):
             )
         check_precision(abs(center), deviation)
         positive = self.shift == 0.0 and self.rewards[0] >= 0.0
-        self.family = ListedFamily(
+        self.family = Family(
             "empirical", ("factor", "shift", "center"), None, _listed_mean,
             (0.0 if positive else -math.inf, math.inf), tuple(self.rewards.tolist()),
         )  # fmt: skip

@@ -35,6 +35,9 @@ class Family:
         The expected reward, from an array whose last axis holds the parameters.
     support : tuple of float
         The smallest and the largest reward.
+    values : tuple of float, optional
+        A list that rewards are drawn from, times the first parameter and plus the second, instead of a
+        quantile.
 
     Examples
     --------
@@ -49,6 +52,7 @@ class Family:
     quantile: Callable[..., float] | None = field(repr=False)
     mean: Callable[[Array], Array] = field(repr=False)
     support: tuple[float, float] = (0.0, 1.0)
+    values: tuple[float, ...] = field(default=(), repr=False)
 
     @property
     def binary(self) -> bool:
@@ -65,12 +69,15 @@ class Family:
         """The compiled function that draws rewards for lanes of this kind (kernels.jit.DRAW)."""
         from ..kernels import rewards
 
-        if self.quantile is None:
+        if self.quantile is None and not self.values:
             return getattr(rewards, self.name.replace("-", "_"))(kind)
         if (self, kind) not in _COMPILED:
-            with compiling(f"the quantile of the family {self.name}"):
-                made = rewards.compile_quantile(self.quantile, len(self.parameters), kind)
-                _COMPILED[self, kind] = made
+            if self.values:
+                made = rewards.compile_list(self.values, kind)
+            else:
+                with compiling(f"the quantile of the family {self.name}"):
+                    made = rewards.compile_quantile(self.quantile, len(self.parameters), kind)
+            _COMPILED[self, kind] = made
         return _COMPILED[self, kind]
 
     def rewards(self, uniform: Array, parameters: Array, kind: Any = np.float32) -> Array:

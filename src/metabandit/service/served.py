@@ -1,22 +1,33 @@
-"""An experiment that is served: its player, and what a page shows of it."""
+"""An experiment that is served: its player, and what a page shows of it.
+
+Calls that arrive while one is under way are made together: a database takes a few milliseconds to make a
+transaction durable, however much is in it, and with many clients waiting one transaction serves all of them.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import math
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+from starlette.concurrency import run_in_threadpool
 
 from ..errors import InputError
 from ..play import ArmName, ArmView, Choice
 from ..play.shared import SharedPlayer
-from .gathering import Gathering
+
+A = TypeVar("A")
+B = TypeVar("B")
 
 # Parts of the time that shares are shown for.
 _PARTS = 48
 # Counting all choices takes long where there are many: it is done again after so many times as long.
 _REST = 20.0
 _NORMAL = 1.959963984540054
+# Calls that are made together at the most.
+_MOST = 500
 
 
 def interval(view: ArmView, *, binary: bool) -> tuple[float, float] | None:
@@ -35,6 +46,38 @@ def interval(view: ArmView, *, binary: bool) -> tuple[float, float] | None:
 
 def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
+
+
+class Gathering(Generic[A, B]):
+    """Makes calls of a function that takes many arguments and gives as many answers."""
+
+    def __init__(self, work: Callable[[Sequence[A]], Sequence[B]]) -> None:
+        self._work = work
+        self._waiting: list[tuple[A, asyncio.Future[B]]] = []
+        self._task: asyncio.Task[None] | None = None
+
+    async def call(self, argument: A) -> B:
+        """The answer for one argument."""
+        answer: asyncio.Future[B] = asyncio.get_running_loop().create_future()
+        self._waiting.append((argument, answer))
+        if self._task is None:
+            self._task = asyncio.create_task(self._go_on())
+        return await answer
+
+    async def _go_on(self) -> None:
+        while self._waiting:
+            now, self._waiting = self._waiting[:_MOST], self._waiting[_MOST:]
+            try:
+                found = await run_in_threadpool(self._work, [argument for argument, _ in now])
+            except Exception as error:
+                for _, answer in now:
+                    if not answer.done():
+                        answer.set_exception(error)
+                continue
+            for (_, answer), value in zip(now, found, strict=True):
+                if not answer.done():  # its client may have gone
+                    answer.set_result(value)
+        self._task = None
 
 
 class Served:
@@ -105,9 +148,9 @@ class Served:
             "seed": player.seed,
             "min_share": terms.min_share,
             "pending": terms.pending,
-            "on_duplicate": terms.tracking.on_duplicate,
-            "expire": terms.tracking.expire,
-            "expired": terms.tracking.expired,
+            "on_duplicate": terms.on_duplicate,
+            "expire": terms.expire,
+            "expired": terms.expired,
             "rewarded": sum(view.rewarded for view in views),
             "open": sum(view.open for view in views),
             "arms": rows,

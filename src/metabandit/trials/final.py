@@ -312,15 +312,12 @@ def run_plan(
         if look > begun:
             run.advance(begun, look)
             begun = look
-        reached = run.reached(look)
-        stopped = np.asarray(stops(number, reached.plays, reached.successes), dtype=bool)
-        run.drop(reached.position[stopped])
-        ended.append(
-            (reached.plays[:, stopped], reached.successes[:, stopped], reached.weight[stopped])
-        )
+        plays, successes, weight, position = run.reached(look)
+        stopped = np.asarray(stops(number, plays, successes), dtype=bool)
+        run.drop(position[stopped])
+        ended.append((plays[:, stopped], successes[:, stopped], weight[stopped]))
     run.advance(begun, horizon)
-    reached = run.reached(horizon)
-    ended.append((reached.plays, reached.successes, reached.weight))
+    ended.append(run.reached(horizon)[:3])
     plays, successes, weight = (
         np.concatenate(items, axis=-1) for items in zip(*ended, strict=True)
     )

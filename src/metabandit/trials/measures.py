@@ -18,8 +18,9 @@ that they are averaged over a prior before anything else is done.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -121,20 +122,6 @@ class Characteristics(Shown):
         return asdict(self)
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What is asked of the final states.
-
-    imbalance: the share of all patients from which on an imbalance counts
-    fewer_than: the patients that `fewer` compares with, if it is asked for
-    looks: the numbers of patients at which a trial may end
-    """
-
-    imbalance: float
-    fewer_than: int | None
-    looks: tuple[int, ...]
-
-
 def selected(plays: Counts, successes: Counts) -> Array:
     """The probability that each arm is chosen at the end, [arm, state]: the best observed rate."""
     rates = np.where(plays > 0, estimates(plays, successes), -1.0)
@@ -148,8 +135,20 @@ def _sets(arms: int) -> list[list[int]]:
     return sorted(every, key=len)
 
 
-def _columns(n: Counts, s: Counts, asked: Asked, rejects: Array | None) -> dict[str, Array]:
-    """Functions of the final counts, [function, state], by name."""
+# Functions of final counts (plays, successes, rejects), [function, state], by name.
+Columns = Callable[[Counts, Counts, Array | None], dict[str, Array]]
+
+
+def _columns(
+    n: Counts,
+    s: Counts,
+    rejects: Array | None,
+    *,
+    imbalance: float,
+    fewer_than: int | None,
+    looks: Sequence[int],
+) -> dict[str, Array]:
+    """See `measure`, which says what is asked."""
     there = n > 0
     x = np.where(there, s / np.maximum(n, 1), 0.0)
     made = n.sum(axis=0)
@@ -158,7 +157,7 @@ def _columns(n: Counts, s: Counts, asked: Asked, rejects: Array | None) -> dict[
     wrong = []
     for best in _sets(len(n)):
         lead = np.delete(n, best, axis=0).max(axis=0) - n[best].max(axis=0)
-        wrong.append(lead > asked.imbalance * made + 1e-9)
+        wrong.append(lead > imbalance * made + 1e-9)
     found = {
         "there": there,
         "x": x,
@@ -166,10 +165,10 @@ def _columns(n: Counts, s: Counts, asked: Asked, rejects: Array | None) -> dict[
         "both": np.stack([both, d, d * d]),
         "chosen": chosen,
         "wrong": np.stack(wrong),
-        "ends": np.stack([made == look for look in asked.looks]),
+        "ends": np.stack([made == look for look in looks]),
     }
-    if asked.fewer_than is not None:
-        found["fewer"] = n < asked.fewer_than
+    if fewer_than is not None:
+        found["fewer"] = n < fewer_than
     if rejects is not None:
         found["rejects"] = np.concatenate([rejects[None], rejects * chosen])
     return {name: np.asarray(value, dtype=np.float64) for name, value in found.items()}
@@ -192,10 +191,19 @@ def measure(
     states: FinalStates,
     points: Sequence[Rates],
     rejects: Array | None,
-    asked: Asked,
     frequency: Array | None = None,
+    *,
+    imbalance: float,
+    fewer_than: int | None,
+    looks: Sequence[int],
 ) -> list[Characteristics]:
-    """The characteristics at each point; `frequency` are simulated probabilities at the one point."""
+    """The characteristics at each point; `frequency` are simulated probabilities at the one point.
+
+    imbalance: the share of all patients from which on an imbalance counts
+    fewer_than: the patients that `fewer` compares with, if it is asked for
+    looks: the numbers of patients at which a trial may end
+    """
+    columns = partial(_columns, imbalance=imbalance, fewer_than=fewer_than, looks=looks)
     # A table is many points, which are averaged in the end.
     flat: list[Rates] = []
     owner: list[int] = []
@@ -204,7 +212,7 @@ def measure(
         flat += rows
         owner += [place] * len(rows)
     parts = [
-        _sums(states, flat[begin : begin + _POINTS], rejects, asked, frequency)
+        _sums(states, flat[begin : begin + _POINTS], rejects, columns, frequency)
         for begin in range(0, len(flat), _POINTS)
     ]
     means = {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]}
@@ -216,7 +224,7 @@ def measure(
             here = {name: value[:, at] for name, value in means.items()}
             chosen = flat[at]
             if isinstance(chosen, Bernoulli):
-                linear.append(here | _over_prior(states, chosen, asked))
+                linear.append(here | _over_prior(states, chosen, columns))
             else:
                 linear.append(here | _at_rates(np.array(chosen), here))
         weights = point.weights if isinstance(point, Table) and not point.even else None
@@ -232,7 +240,7 @@ def _sums(
     states: FinalStates,
     points: Sequence[Rates],
     rejects: Array | None,
-    asked: Asked,
+    columns: Columns,
     frequency: Array | None,
 ) -> dict[str, Array]:
     """The means of all columns, and the distributions, [function, point]."""
@@ -242,10 +250,10 @@ def _sums(
         for first, chunk in everything:
             some = slice(first, first + len(chunk))
             rejected = None if rejects is None else rejects[some]
-            columns = _columns(states.plays[:, some], states.successes[:, some], asked, rejected)
-            stacked = np.concatenate(list(columns.values())) @ chunk
-            bounds = np.cumsum([len(value) for value in columns.values()])[:-1]
-            for name, value in zip(columns, np.split(stacked, bounds), strict=True):
+            found = columns(states.plays[:, some], states.successes[:, some], rejected)
+            stacked = np.concatenate(list(found.values())) @ chunk
+            bounds = np.cumsum([len(value) for value in found.values()])[:-1]
+            for name, value in zip(found, np.split(stacked, bounds), strict=True):
                 total[name] = total.get(name, 0.0) + value
             counted = _counts_matrix(states, some) @ chunk
             total["counts"] = total.get("counts", 0.0) + counted
@@ -270,7 +278,7 @@ def _at_rates(p: Array, mean: Mapping[str, Array]) -> dict[str, Array]:
     }
 
 
-def _over_prior(states: FinalStates, prior: Bernoulli, asked: Asked) -> dict[str, Array]:
+def _over_prior(states: FinalStates, prior: Bernoulli, columns: Columns) -> dict[str, Array]:
     """The same over Beta rates: given the counts, the rates are Beta(a_k + s_k, b_k + n_k - s_k)."""
     total: dict[str, Any] = {"bias": 0.0, "mse": 0.0, "difference": 0.0}
     for first, chunk in states.chunks([prior]):
@@ -288,11 +296,11 @@ def _over_prior(states: FinalStates, prior: Bernoulli, asked: Asked) -> dict[str
         total["bias"] += ((x - mean) * there) @ weight
         total["mse"] += ((x * x - 2.0 * x * mean + square) * there) @ weight
         total["difference"] += (error * both) @ weight
-    correct, wrong = _where_best(states, prior, asked)
+    correct, wrong = _where_best(states, prior, columns)
     return total | {"correct": correct, "wrong": wrong, "unequal": np.array(1.0)}
 
 
-def _where_best(states: FinalStates, prior: Bernoulli, asked: Asked) -> Array:
+def _where_best(states: FinalStates, prior: Bernoulli, columns: Columns) -> Array:
     """How likely the best arm is chosen, and the imbalance is against it, over Beta rates.
 
     Given the counts, arm k has the rate x and all others less with the density f_k(x) prod_j F_j(x),
@@ -316,8 +324,8 @@ def _where_best(states: FinalStates, prior: Bernoulli, asked: Asked) -> Array:
             tables.append(states.ratios(other, [prior]) * betainc(*above, nodes))
         for first, chunk in states.chunks_by(tables):
             some = slice(first, first + len(chunk))
-            columns = _columns(states.plays[:, some], states.successes[:, some], asked, None)
-            total += np.stack([columns["chosen"][arm], columns["wrong"][arm]]) @ (chunk @ weights)
+            found = columns(states.plays[:, some], states.successes[:, some], None)
+            total += np.stack([found["chosen"][arm], found["wrong"][arm]]) @ (chunk @ weights)
     return total
 
 

@@ -21,7 +21,7 @@ from ..priors.families import Array
 from ..settings import check_seed, check_threads
 from .critical import WorstNull, own_rejections
 from .final import FinalStates, Rates, run_plan
-from .measures import Asked, Characteristics, measure
+from .measures import Characteristics, measure
 from .stopping import OBRIEN_FLEMING, p_values, read_boundary, shape
 from .testing import CONDITIONAL, TWO_SIDED, Test
 
@@ -30,71 +30,87 @@ EPISODES = 100_000
 _AT_ONCE = 65_536
 
 
-@dataclass(frozen=True)
-class Stopping:
-    """How a trial may stop: the p-value at each look, or the shape of an exact boundary."""
-
-    looks: tuple[int, ...]
-    levels: tuple[float, ...] | None = None
-    shape: tuple[float, ...] | None = None
-
-    @classmethod
-    def read(
-        cls,
-        test: Test | None,
-        level: float,
-        looks: tuple[int, ...],
-        boundary: str | Sequence[float] | None,
-    ) -> Stopping:
-        if len(looks) == 1:
-            if boundary is not None:
-                raise InputError(
-                    "a boundary is for looks before the end: say how often to look (--look-every 25; in "
-                    "Python, look_every=25)"
-                )
-            return cls(looks)
-        if test is None:
-            raise InputError("a trial stops early by a test: give one")
-        if test.rule is not None or test.above is not None:
-            if boundary is not None:
-                raise InputError(f"the test {test.name} stops by itself; leave the boundary out")
-            return cls(looks)
-        read = read_boundary(OBRIEN_FLEMING if boundary is None else boundary, looks)
-        if test.is_exact:
-            if test.name.partition(":")[0] == CONDITIONAL or not isinstance(read, str):
-                raise InputError(
-                    "early stopping by the design's own test is for the test exact, with the boundary "
-                    "pocock or obrien-fleming"
-                )
-            return cls(looks, shape=tuple(shape(read, looks).tolist()))
-        if isinstance(read, str):
-            two_sided = test.alternative == TWO_SIDED
-            read = tuple(p_values(read, looks, level, two_sided=two_sided).tolist())
-        return cls(looks, levels=read)
+def read_stopping(
+    test: Test | None,
+    level: float,
+    looks: tuple[int, ...],
+    boundary: str | Sequence[float] | None,
+) -> dict[str, tuple[float, ...]]:
+    """How a trial may stop, as fields of `Work`: `levels`, or the `shape` of an exact boundary."""
+    if len(looks) == 1:
+        if boundary is not None:
+            raise InputError(
+                "a boundary is for looks before the end: say how often to look (--look-every 25; in "
+                "Python, look_every=25)"
+            )
+        return {}
+    if test is None:
+        raise InputError("a trial stops early by a test: give one")
+    if test.rule is not None or test.above is not None:
+        if boundary is not None:
+            raise InputError(f"the test {test.name} stops by itself; leave the boundary out")
+        return {}
+    read = read_boundary(OBRIEN_FLEMING if boundary is None else boundary, looks)
+    if test.is_exact:
+        if test.name.partition(":")[0] == CONDITIONAL or not isinstance(read, str):
+            raise InputError(
+                "early stopping by the design's own test is for the test exact, with the boundary "
+                "pocock or obrien-fleming"
+            )
+        return {"shape": tuple(shape(read, looks).tolist())}
+    if isinstance(read, str):
+        two_sided = test.alternative == TWO_SIDED
+        read = tuple(p_values(read, looks, level, two_sided=two_sided).tolist())
+    return {"levels": read}
 
 
 @dataclass(frozen=True)
 class Work:
-    """What is computed for each design."""
+    """What is computed for each design.
+
+    looks: the numbers of patients at which it may end
+    levels, shape: the p-value to stop at at each look, or the shape of an exact boundary
+    imbalance, fewer_than: see `measure`
+    """
 
     horizon: int
     feedback: Feedback
     points: Sequence[Rates]
     test: Test | None
     level: float
-    asked: Asked
-    stop: Stopping
+    looks: tuple[int, ...]
+    levels: tuple[float, ...] | None = None
+    shape: tuple[float, ...] | None = None
+    imbalance: float = 0.1
+    fewer_than: int | None = None
 
     def exactly(self, plan: Plan) -> tuple[list[Characteristics], float | None]:
         """The characteristics at all points, and the critical value of the design's own test."""
         states, rejects, critical = self.states(plan)
-        return measure(states, self.points, rejects, self.asked), critical
+        return self._measure(states, self.points, rejects), critical
+
+    def _measure(
+        self,
+        states: FinalStates,
+        points: Sequence[Rates],
+        rejects: Array | None,
+        frequency: Array | None = None,
+    ) -> list[Characteristics]:
+        return measure(
+            states,
+            points,
+            rejects,
+            frequency,
+            imbalance=self.imbalance,
+            fewer_than=self.fewer_than,
+            looks=self.looks,
+        )
 
     def states(self, plan: Plan) -> tuple[FinalStates, Array | None, float | None]:
         """The final states, in which of them the test rejects, and its critical value."""
         if self.test is None:
             return self._run(plan, None), None, None
-        if self.stop.shape is not None:
+        if self.shape is not None:
             return self._scaled(plan)
         if self.test.is_exact:
             states = self._run(plan, None)
@@ -103,18 +119,18 @@ class Work:
         states = self._run(plan, self._stops)
         made = states.plays.sum(axis=0)
         rejects = np.zeros(len(made))
-        for number, look in enumerate(self.stop.looks):
+        for number, look in enumerate(self.looks):
             some = made == look
             rejects[some] = self._rejects(number, states.plays[:, some], states.successes[:, some])
         return states, rejects, None
 
     def _run(self, plan: Plan, stops: Any) -> FinalStates:
         arms = plan.counts.shape[1]
-        return run_plan(plan, arms, self.horizon, self.feedback, self.stop.looks, stops)
+        return run_plan(plan, arms, self.horizon, self.feedback, self.looks, stops)
 
     def _rejects(self, look: int, plays: Counts, successes: Counts) -> Array:
         assert self.test is not None
-        level = self.level if self.stop.levels is None else self.stop.levels[look]
+        level = self.level if self.levels is None else self.levels[look]
         return self.test.rejects(plays, successes, level)
 
     def _stops(self, look: int, plays: Counts, successes: Counts) -> Any:
@@ -127,8 +143,8 @@ class Work:
         """The smallest multiple of the boundary at which the level holds, whatever the common rate."""
         assert self.test is not None
         assert self.test.statistic is not None
-        assert self.stop.shape is not None
-        statistic, form = self.test.statistic, self.stop.shape
+        assert self.shape is not None
+        statistic, form = self.test.statistic, self.shape
 
         def at(scale: float) -> tuple[FinalStates, Array, float]:
             def stops(look: int, plays: Counts, successes: Counts) -> Any:
@@ -136,7 +152,7 @@ class Work:
 
             states = self._run(plan, stops)
             made = states.plays.sum(axis=0)
-            reached = np.select([made == look for look in self.stop.looks], form)
+            reached = np.select([made == look for look in self.looks], form)
             value = statistic(states.plays, states.successes)
             return states, (value >= scale * reached - 1e-10).astype(np.float64), scale
 
@@ -167,7 +183,7 @@ class Work:
             rejects = None
             if self.test is not None:
                 rejects = self.test.rejects(plays, successes, self.level)
-            (one,) = measure(states, [point], rejects, self.asked, frequency)
+            (one,) = self._measure(states, [point], rejects, frequency)
             found.append(replace(one, episodes=episodes))
         return found, None
 

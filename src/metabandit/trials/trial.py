@@ -23,9 +23,8 @@ from ..progress import Told, with_progress
 from ..settings import check_horizon, check_whole, read_grid, read_number
 from .designs import design
 from .final import Function, Rates, make_plan, read_points
-from .measures import Asked
 from .result import Trial
-from .running import EPISODES, Stopping, Work, run_designs
+from .running import EPISODES, Work, read_stopping, run_designs
 from .stopping import read_looks
 from .testing import Test, check_level, read_test
 
@@ -111,11 +110,7 @@ def operating_characteristics(
     >>> [round(point.successes, 3) for (point,) in trial.designs.values()]
     [24.0, 26.904]
     """
-    several = isinstance(policies, Iterable) and not isinstance(policies, str)
-    items: list[Any] = list(policies) if several else [policies]  # type: ignore[arg-type]
-    given = with_own_names([design(item) for item in items])
-    if not given:
-        raise InputError("no design was given; name at least one, such as equal")
+    given = _read_designs(policies)
     horizon = check_horizon(horizon)
     count = _count_arms(arms, prior)
     belief = Bernoulli(count) if prior is None else read_prior(prior, arms=count)
@@ -133,11 +128,8 @@ def operating_characteristics(
     if method not in METHODS:
         raise InputError(f"unknown method {method!r}; {nearest(str(method), METHODS)}")
     trials = EPISODES if episodes is None else check_whole(episodes, "the episodes", 1)
-    if method == MONTE_CARLO or told.delay != 0:
-        seconds = size * simulation_seconds(Bernoulli(count), horizon, trials)
-    else:
-        seconds = trial_seconds(Bernoulli(count), horizon, size, feedback=told)
-    _check_size(size, len(given), count, horizon, len(given) * seconds)
+    simulated = trials if method == MONTE_CARLO or told.delay != 0 else None
+    _check_size(size, len(given), Bernoulli(count), horizon, told, simulated)
     points += product(sides, repeat=count) if sides else ()
     asked_test = None if test is None else read_test(test, count)
     level = check_level(level)
@@ -154,8 +146,11 @@ def operating_characteristics(
         raise InputError("two designs have the same name; leave one out, or give it another name")
     why = exact.obstacle(Bernoulli(count), plans, horizon, told)
     chosen = _pick(method, why, asked_test, looks, episodes)
-    stop = Stopping.read(asked_test, level, looks, boundary)
-    work = Work(horizon, told, points, asked_test, level, Asked(share, least, looks), stop)
+    stopping = read_stopping(asked_test, level, looks, boundary)
+    work = Work(
+        horizon, told, points, asked_test, level, looks,
+        **stopping, imbalance=share, fewer_than=least,
+    )  # fmt: skip
     done = run_designs(work, plans, chosen, trials, seed, threads, progress)
     return Trial(
         designs={name: tuple(found) for name, (found, _) in zip(names, done, strict=True)},
@@ -167,7 +162,7 @@ def operating_characteristics(
         feedback=told,
         minimum=minimum,
         looks=looks,
-        boundary=None if stop.levels is None else stop.levels,
+        boundary=work.levels,
         critical={name: value for name, (_, value) in zip(names, done, strict=True)},
         imbalance=share,
         fewer_than=least,
@@ -186,17 +181,8 @@ def power_of(
 ) -> Array:
     """How likely the test rejects at these rates, for each of many policies; 0 if it cannot be played."""
     (point,) = read_points([rates], 2)
-    looks = (horizon,)
     asked = read_test(test, 2)
-    work = Work(
-        horizon,
-        feedback,
-        [point],
-        asked,
-        check_level(level),
-        Asked(0.1, None, looks),
-        Stopping(looks),
-    )
+    work = Work(horizon, feedback, [point], asked, check_level(level), looks=(horizon,))
 
     def power(plan: Plan) -> float:
         try:
@@ -207,6 +193,15 @@ def power_of(
         return float(states.probability(point) @ rejects)
 
     return np.array(in_threads(power, plans, threads))
+
+
+def _read_designs(given: str | Policy | Sequence[str | Policy]) -> list[Policy]:
+    several = isinstance(given, Iterable) and not isinstance(given, str)
+    items: list[Any] = list(given) if several else [given]  # type: ignore[arg-type]
+    found = with_own_names([design(item) for item in items])
+    if not found:
+        raise InputError("no design was given; name at least one, such as equal")
+    return found
 
 
 def _count_arms(arms: Sequence[Rates] | None, prior: str | Prior | None) -> int:
@@ -240,8 +235,19 @@ def _pick(
     return MONTE_CARLO
 
 
-def _check_size(points: int, designs: int, arms: int, horizon: int, seconds: float) -> None:
+def _check_size(
+    points: int,
+    designs: int,
+    prior: Bernoulli,
+    horizon: int,
+    feedback: Feedback,
+    episodes: int | None,
+) -> None:
     """Refuse what would take hours, or more memory than there is, before anything is made."""
+    if episodes is None:
+        seconds = designs * trial_seconds(prior, horizon, points, feedback=feedback)
+    else:
+        seconds = designs * points * simulation_seconds(prior, horizon, episodes)
     if seconds > _MOST_SECONDS:
         raise InputError(
             f"{points:,} point{'s' if points > 1 else ''} of {designs} design{'s' if designs > 1 else ''} "
@@ -249,7 +255,7 @@ def _check_size(points: int, designs: int, arms: int, horizon: int, seconds: flo
             f"fewer patients or designs, or simulation (monte-carlo) with fewer episodes"
         )
     check_memory(
-        designs * points * (4000 + 8 * (arms + 2) * (horizon + 1)),
+        designs * points * (4000 + 8 * (prior.arms + 2) * (horizon + 1)),
         f"{points:,} points of {designs} design{'s' if designs > 1 else ''}",
         "choose a coarser grid",
     )

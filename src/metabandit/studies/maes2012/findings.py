@@ -103,7 +103,7 @@ def parameters(records: Records, item: StudiedPolicy) -> str:
     return numbers
 
 
-def name(records: Records, item: StudiedPolicy) -> str:
+def name(item: StudiedPolicy) -> str:
     """The policy as a table calls it, and where its numbers are from."""
     here = "tuned here" if item.group == "tuned" else "learned here"
     where = {"printed": "as printed", "found": here}.get(item.origin)

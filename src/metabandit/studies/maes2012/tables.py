@@ -71,7 +71,7 @@ def _above(records: Records, item: StudiedPolicy, horizon: int) -> Cell:
 def _named(records: Records, item: StudiedPolicy, *cells: Cell, training: bool = True) -> Cells:
     """A row about a policy: its name, the horizon it was made for, cells, and its parameters."""
     made = [Cell(str(item.training or ""), item.training or 0)] if training else []
-    return row(findings.name(records, item), *made, *cells, findings.parameters(records, item))
+    return row(findings.name(item), *made, *cells, findings.parameters(records, item))
 
 
 def _compared(
@@ -261,7 +261,7 @@ def _remark(records: Records, item: StudiedPolicy, horizon: int) -> str:
             apart = 100.0 * found["wins"] - table2()[item.label, horizon]
             said += f" As printed it is {apart:+.1f} points from the paper."
         return said
-    return f"{findings.name(records, item)}, for T = {horizon}: not explained."
+    return f"{findings.name(item)}, for T = {horizon}: not explained."
 
 
 def wins(records: Records) -> ReportTable:
