@@ -265,10 +265,11 @@ def markdown(results: dict[str, Any]) -> str:
     both = results["overhead"]
     return f"""# What a cluster gives
 
-Made by `make cluster` (benchmarks/cluster.py; more runs with `--add`) on one machine with two shared cores: client, scheduler and
-workers all on it, one thread each; means of all runs below, for the machine's speed drifts by a tenth and more. How it works:
-[cluster.md](cluster.md). *Limit* is how much more two plain processes do at once than one alone, just before and after, on average and from
-least to most: what two workers can give at best on these cores, which are shared with others (more than 2 is noise).
+Made by `make cluster` (benchmarks/cluster.py; `--add` adds runs), with client, scheduler and workers on one machine with two
+shared cores, one thread each. Figures are means of all runs below, because the machine's speed drifts by 10 % and more.
+[Other processes, other machines](cluster.md) explains how it works. *Limit* is how much more two plain processes achieve
+than one, measured just before and after (mean, least and most): the most that two workers can gain on these shared cores
+(more than 2 is noise).
 
 | command | one process | one worker | two workers | two against one | limit | one worker against one process | same figures |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |

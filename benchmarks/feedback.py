@@ -160,7 +160,7 @@ def main() -> None:
     picture(given.picture)
     parts = [
         "# What late rewards cost: results",
-        "Made by `make feedback` (benchmarks/feedback.py). Intervals are of 95 %; differences are paired.",
+        "Made by `make feedback` (benchmarks/feedback.py). Intervals are 95 % intervals; differences are paired.",
         "## Ten uniform Bernoulli arms, 200 plays",
         "\n".join(ten_arms()),
         "## An e-mail test: 4 arms, Beta(3, 90) means, 5,000 mails, ten batches of 500",

@@ -53,8 +53,9 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Let links to what is outside the folder of the pages lead to their pages."""
+    """Let links to what is outside the folder of the pages lead to their pages, and read `\\<` as GitHub does."""
     markdown = markdown.replace("](../CONTRIBUTING.md)", "](contributing.md)")
+    markdown = markdown.replace(r"\<", "&lt;")  # which Python-Markdown does not know
     return re.sub(r"\]\(\.\./examples/(\w+)\.py\)", r"](examples/\1.md)", markdown)
 
 
@@ -67,7 +68,9 @@ def on_page_content(html: str, **_: Any) -> str:
 
 def _formula(match: re.Match[str]) -> str:
     display = "block" if match.group(2) == "[" else "inline"
-    return latex2mathml.converter.convert(html.unescape(match.group(3)), display=display)
+    made = latex2mathml.converter.convert(html.unescape(match.group(3)), display=display)
+    # What is wider than a phone scrolls by itself.
+    return f'<div class="formula">{made}</div>' if display == "block" else made
 
 
 def _api() -> str:
@@ -89,7 +92,7 @@ def _commands() -> str:
     group: Any = typer.main.get_command(app)
     lines = ["# Command line", "", group.help, ""]
     lines += [
-        "Every command has `--help`. `metabandit --install-completion` sets up your shell.",
+        "Every command has `--help`. `metabandit --install-completion` sets up tab completion in your shell.",
         "",
     ]
     for name, command in group.commands.items():
@@ -103,7 +106,7 @@ def _options(command: Any) -> Iterator[str]:
         options = [item for item in command.params if item.rich_help_panel == panel]
         if not options:
             continue
-        yield from ("", f"| {panel or 'Daily'} | | default |", "| --- | --- | --- |")
+        yield from ("", f"| {panel or 'Daily'} | |", "| --- | --- |")
         for option in options:
             names = ", ".join(
                 f'<code style="white-space: nowrap">{text}</code>'
@@ -112,6 +115,6 @@ def _options(command: Any) -> Iterator[str]:
             default = (
                 option.show_default if isinstance(option.show_default, str) else option.default
             )
-            shown = "" if default in (None, False, ()) or callable(default) else str(default)
+            known = default not in (None, False, ()) and not callable(default)
             text = (option.help or "").replace("|", r"\|").replace("\n", " ")
-            yield f"| {names} | {text} | {shown} |"
+            yield f"| {names} | {text}{f' *Default: {default}.*' if known else ''} |"

@@ -198,7 +198,7 @@ def test_probabilities_that_do_not_fit_are_noticed():
         ),
         ([("a", 1, "much"), ("b", 0, 0.5)], {}, "a probability"),
         ([("a", 1, 0.5), ("b", 0)], {}, "all alike"),
-        ([("a", 1), ("b", 0)], {}, "no policy to replay"),
+        ([("a", 1), ("b", 0)], {}, "no policy was given to replay"),
         ([("a", 1), ("b", 0)], {"policies": "r", "horizon": 2, "least": 0.1}, "add the column"),
         ([("a", 1), ("b", 0)], {"policies": "r", "horizon": 2, "shares": [{"a": 1}]}, "add the"),
         ([("a", 1, 0.5), ("b", 0, 0.5)], {"shares": [{"a": 0.5}]}, "sum to 1, not to 0.5"),

@@ -140,7 +140,7 @@ def test_the_command(tmp_path):
         ("arm,reward\n", "holds no play"),
         ("arm,reward\na,1\na,0\n", "one arm only"),
         ("a,b,c\n1,2,3\n", "columns arm and reward"),
-        ("arm,reward\na,1\nb,much\n", "line 3, column 2 (reward): 'much' is no number"),
+        ("arm,reward\na,1\nb,much\n", "line 3, column 2 (reward): 'much' is not a number"),
         ("arm,reward\na,1\nb,nan\n", "line 3, column 2 (reward): the cell is empty ('nan')"),
         ("arm,reward\na,1\nb\n", "line 3: 1 cells, the first line has 2"),
         ("arm,reward\na,1\n,1\n", "line 3, column 1 (arm): the cell is empty"),

@@ -224,7 +224,9 @@ def test_functions_take_the_texts_of_the_command_line():
         mb.evaluate("ucb1", made, 10, arms=3)
     with pytest.raises(mb.InputError, match="unknown prior 'bernouli'"):
         mb.search("bernouli", 10)
-    with pytest.raises(mb.InputError, match="a time limit is seconds, or such as 90s"):
+    with pytest.raises(
+        mb.InputError, match="a time limit must be a number of seconds, or such as 90s"
+    ):
         mb.learn("power-1", "bernoulli", 10, time_limit="soon")
 
 

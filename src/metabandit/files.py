@@ -33,7 +33,7 @@ def check_new(path: object, suffixes: Sequence[str], what: str, *, force: bool =
     name = shown(str(path) or "an empty name")
     if target.suffix not in suffixes:
         example = f"{shown(target.stem) or 'name'}{suffixes[0]}"
-        raise InputError(f"{what} ends in {' or '.join(suffixes)}, as in {example}; not {name}")
+        raise InputError(f"{what} must end in {' or '.join(suffixes)}, as in {example}, not {name}")
     try:
         if not target.parent.is_dir():
             raise InputError(f"the folder of {name} does not exist; make it first")

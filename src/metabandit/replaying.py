@@ -303,11 +303,14 @@ def replay(
     """
     known = make_log(log)
     made = read_policies(policies)
-    if not made and known.probabilities is None:
-        raise InputError("there is no policy to replay; give one or more")
     if known.probabilities is None and (shares or least is not None):
         raise InputError(
-            "shares and least are for logs with the probability of each choice: add the column probability"
+            f"{known.name} has no probabilities, which shares (--shares) and least (--least) need: add the "
+            f"column probability, or leave them out"
+        )
+    if not made and known.probabilities is None:
+        raise InputError(
+            "no policy was given to replay: name at least one, such as ucb1 (--policy ucb1)"
         )
     if made:
         horizon = _find_horizon(made) if horizon is None else check_horizon(horizon)

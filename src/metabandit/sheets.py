@@ -108,7 +108,7 @@ class Sheet:
         if value is None:
             mark = "points" if self.decimal == POINT else "commas"
             raise InputError(
-                f"{self.where(row, column)}: {cell!r} is no number; {what} (this file has decimal {mark})"
+                f"{self.where(row, column)}: {cell!r} is not a number; {what} (this file has decimal {mark})"
             )
         return value
 

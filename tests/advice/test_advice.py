@@ -565,7 +565,7 @@ BAD = [
     ({"horizon": 0}, "horizon must be at least 1, not 0"),
     ({"effort": 0}, "effort must be greater than 0, not 0"),
     ({"time_limit": 0}, "time limit must be greater than 0"),
-    ({"out": "advice.txt"}, "ends in .json.*not advice.txt"),
+    ({"out": "advice.txt"}, "must end in .json.*not advice.txt"),
     ({"out": 3}, "an advice.*not 3"),
     ({"force": True}, "--out"),
     ({"seed": -1}, "seed must be at least 0, not -1"),

@@ -172,8 +172,8 @@ def test_files_that_hold_no_policy(tmp_path):
     broken.write_bytes(b"PK nothing")
     np.savez(tmp_path / "other.npz", cuts=np.zeros(3))
     for name, message in [
-        ("broken.npz", "no policy that metabandit saved"),
-        ("other.npz", "no policy that metabandit saved"),
+        ("broken.npz", "not a policy that metabandit saved"),
+        ("other.npz", "not a policy that metabandit saved"),
         ("missing.npz", "does not exist"),
     ]:
         with pytest.raises(mb.InputError, match=message):
@@ -193,13 +193,13 @@ def test_files_that_hold_no_policy(tmp_path):
         "beta": np.array([1.0, 0.0]),
     }.items():
         np.savez(tmp_path / f"{key}.npz", **{**fields, key: value})
-        with pytest.raises(mb.InputError, match="no policy that metabandit saved"):
+        with pytest.raises(mb.InputError, match="not a policy that metabandit saved"):
             mb.policy(str(tmp_path / f"{key}.npz"))
     for number, cuts in enumerate((fields["cuts"][:, ::-1], fields["cuts"] + np.uint16(99))):
         np.savez(tmp_path / f"cuts{number}.npz", **{**fields, "cuts": cuts})
-        with pytest.raises(mb.InputError, match="no policy that metabandit saved"):
+        with pytest.raises(mb.InputError, match="not a policy that metabandit saved"):
             mb.policy(str(tmp_path / f"cuts{number}.npz"))
-    with pytest.raises(mb.InputError, match=r"ends in \.npz"):
+    with pytest.raises(mb.InputError, match=r"must end in \.npz"):
         solved.save(tmp_path / "best.json")
     with pytest.raises(mb.InputError, match="folder"):
         solved.save(tmp_path / "nowhere" / "best.npz")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.commands import refused
+from tests.commands import call, refused
 
 FILES = {
     "empty-cell.csv": "0.1,0.2\n0.3,\n",
@@ -40,7 +40,7 @@ BAD = [
     ("greedy | --seed | -1", ["seed", "-1"]),
     ("greedy | --threads | 0", ["threads", "at least 1, not 0"]),
     ("greedy | --resume", ["--out"]),
-    ("greedy | --out | result.txt", ["ends in .json", "result.txt"]),
+    ("greedy | --out | result.txt", ["must end in .json", "result.txt"]),
     ("greedy | --out | half.json", ["half.json exists", "--force"]),
     ("greedy | --out | result.json | --resume", ["nothing to resume", "result.100.npz"]),
     ("greedy | --start | never", ["'never'", "each-once"]),
@@ -103,7 +103,7 @@ BAD = [
     ("optimal | --arms | 4", ["2 or 3 arms", "not 4"]),
     ("gittins | --prior | truncated-gaussian:low=-1", ["gittins", "[0, 1]", "gaussian"]),
     ("gittins:discount=1.5", ["discount of gittins", "at most 1", "1.5"]),
-    ("broken.npz", ["broken.npz", "no policy"]),
+    ("broken.npz", ["broken.npz", "not a policy"]),
     ("nowhere.npz", ["nowhere.npz", "does not exist"]),
     ("broken.json", ["broken.json is damaged", "policy"]),
     ("newer.json", ["newer.json has version 99", "Update"]),
@@ -191,3 +191,77 @@ def test_bad_input_is_refused_with_a_message(command, words, folder):
 @pytest.mark.parametrize("command", ["nosuch", "evaluate", "evaluate | greedy | --nosuch"])
 def test_bad_commands_are_refused(command, tmp_path):
     refused(command, tmp_path, "Usage")
+
+
+# A command and the option that its message names, as the library does not.
+NAMED = [
+    "evaluate | greedy | --horizon | 0",
+    "evaluate | greedy | --runs | 3 | --episodes | 10",
+    "evaluate | greedy | --runs | 0",
+    "evaluate | greedy | --min-share | 0.6",
+    "evaluate | greedy | --pending | maybe",
+    "evaluate | greedy | --method | guess",
+    "evaluate | greedy | --method | exact | --prior | gaussian",
+    "evaluate | greedy | --start | never",
+    "evaluate | greedy | --prior | nosuch",
+    "evaluate | greedy | --batch | 0",
+    "evaluate | greedy | --delay | -1",
+    "evaluate | greedy | --seed | -1",
+    "evaluate | greedy | --threads=0",
+    "evaluate | greedy | --workers | 0",
+    "evaluate | greedy | --cluster | here",
+    "evaluate | greedy | --show | all",
+    "learn | --effort | 0",
+    "learn | --time-limit | soon",
+    "learn | --space | nosuch",
+    "learn | --objective | nosuch",
+    "learn | --reference | ucb1",
+    "learn | --optimizer | nosuch",
+    "learn | --protocol | nosuch",
+    "learn | --generations | 0",
+    "learn | --initial | q=1",
+    "learn | --v1 | z",
+    "learn | --v4 | z",
+    "search | --length | 0",
+    "search | --top | 0",
+    "search | --refine | -1",
+    "search | --strategy | nosuch",
+    "search | --constants | x",
+    "formulas | --groups | 0",
+    "formulas | --tolerance | 1",
+    "advise | --today | nosuch",
+    "advise | --unit | ",
+    "optimal | --start | nosuch",
+    "optimal | --arms | 10 | --floor-effort | 0",
+    "trial | equal | --at | 0.1,2",
+    "trial | equal | --at | 0.1,0.2 | --level | 2",
+    "trial | equal | --at | 0.1,0.2 | --look-every | 0",
+    "trial | equal | --at | 0.1,0.2 | --look-every | 20 | --boundary | nosuch",
+    "trial | equal | --at | 0.1,0.2 | --fewer-than | 0",
+    "trial | equal | --at | 0.1,0.2 | --imbalance | 3",
+    "trial | equal | --at | 0.1,0.2 | --minimum | -1",
+    "trial | equal | --at | 0.1,0.2 | --test | nosuch",
+    "trial | equal | --grid | 0.1",
+    "export | ucb1 | --to | cobol",
+    "export | ucb1 | --to | sql | --dialect | nosuch",
+    "export | ucb1 | --batch | 3",
+    "fit | good.csv | --plot | fit.txt",
+    "replay | sure.csv | --policy | ucb1 | --horizon | 0",
+    "reproduce | --scale | huge",
+]
+
+
+@pytest.mark.parametrize("command", NAMED)
+def test_a_message_names_the_option(command, tmp_path):
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+    *_, option = (word for word in command.replace("=", " | ").split(" | ") if word[:2] == "--")
+    if command.endswith("gaussian"):
+        option = "--method"
+    refused(command, tmp_path, option)
+
+
+def test_a_message_names_no_option_that_was_not_given(tmp_path):
+    done = call("evaluate | ucb1:start=never", tmp_path)
+    assert "unknown start" in done.stderr
+    assert "--start" not in done.stderr

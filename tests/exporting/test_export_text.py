@@ -74,8 +74,8 @@ def test_latex_is_a_whole_document(policy):
 
 REFUSED = [
     ("ucb1", "rust", {}, "no export to 'rust'.*python"),
-    ("thompson", "python", {}, "no index policy.*Play it from Python"),
-    ("ucb2", "c", {}, "no index policy"),
+    ("thompson", "python", {}, "not an index policy.*Play it from Python"),
+    ("ucb2", "c", {}, "not an index policy"),
     ("moss", "javascript", {}, "reads h.*--horizon"),
     ("moss", "python", {"horizon": 0}, "horizon must be at least 1"),
     ("ucb1", "python", {"start": "prior-counts"}, "give them.*prior-counts:plays="),
@@ -189,9 +189,9 @@ def test_the_command_writes_a_file_once(tmp_path):
     ("command", "message"),
     [
         ("ucb1 | --to | fortran", "no export to 'fortran'"),
-        ("thompson", "no index policy"),
+        ("thompson", "not an index policy"),
         ("moss", "give it with --horizon"),
-        ("ucb1 | --out | policy.txt", "ends in .py"),
+        ("ucb1 | --out | policy.txt", "must end in .py"),
         ("ucb1 | --out | nowhere/policy.py", "does not exist; make it first"),
     ],
 )

@@ -81,7 +81,10 @@ def test_nothing_is_overwritten(tmp_path):
         mb.learn("ucb1", TWO, 10, out=out, generations=1)
     mb.learn("ucb1", TWO, 10, out=out, generations=1, seed=9, force=True)
     assert out.exists()
-    for name, word in (("policy.txt", "ends in .json"), ("nowhere/policy.json", "does not exist")):
+    for name, word in (
+        ("policy.txt", "must end in .json"),
+        ("nowhere/policy.json", "does not exist"),
+    ):
         with pytest.raises(mb.InputError, match=word):
             mb.learn("ucb1", TWO, 10, out=tmp_path / name, generations=1)
 

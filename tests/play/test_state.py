@@ -114,17 +114,17 @@ def test_nothing_else_is_overwritten_or_read(tmp_path):
     path = tmp_path / "notes.json"
     path.write_text("{}", "utf-8")
     player = mb.policy("ucb1").player(2)
-    with pytest.raises(mb.InputError, match="is no player's file"):
+    with pytest.raises(mb.InputError, match="is not a player's file"):
         player.save(path)
-    with pytest.raises(mb.InputError, match="is no player's file"):
+    with pytest.raises(mb.InputError, match="is not a player's file"):
         mb.load_player(path)
     journal = tmp_path / "notes.jsonl"
     for content in ("hello\n", "hello", "{}\n{}", '{"format"'):
         journal.write_text(content, "utf-8")
-        with pytest.raises(mb.InputError, match=r"no journal|is no player's file|no whole line"):
+        with pytest.raises(mb.InputError, match=r"no journal|is not a player's file|no whole line"):
             mb.load_player(journal)
         if content != '{"format"':  # which may be the beginning of a journal
-            with pytest.raises(mb.InputError, match=r"no journal|is no player's file"):
+            with pytest.raises(mb.InputError, match=r"no journal|is not a player's file"):
                 mb.policy("ucb1").player(2, journal=journal)
         assert journal.read_text("utf-8") == content
     with pytest.raises(mb.InputError, match="does not exist"):

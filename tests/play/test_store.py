@@ -206,7 +206,7 @@ def test_what_does_not_fit_is_refused(url, tmp_path):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("bandit.db", "is no URL"),
+        ("bandit.db", "is not the URL"),
         ("mysql://localhost/x", "SQLite or PostgreSQL, not in mysql"),
         ("sqlite://", "a file that processes share"),
         (3, "named by a URL"),

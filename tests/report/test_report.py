@@ -279,7 +279,7 @@ def test_what_cannot_be_written_by_a_program_is_refused(reproduction, tmp_path):
 
 @pytest.mark.parametrize("name", ["picture.gif", "none/picture.svg"])
 def test_pictures_that_cannot_be_drawn_are_refused(name, tmp_path):
-    with pytest.raises(mb.InputError, match=r"ends in|does not exist"):
+    with pytest.raises(mb.InputError, match=r"must end in|does not exist"):
         check_picture(tmp_path / name, force=False)
 
 
@@ -475,11 +475,11 @@ def test_several_runs_in_one_report(tmp_path):
     [
         (None, "does not exist"),
         ("nonsense", "neither JSON"),
-        ("[1]", "no result of a run"),
-        ('{"a": 1}', "no result of a run"),
-        ('{"results": 5}', "no result of a run"),
-        ('{"ranking": []}', "no result of a run"),
-        ('{"policies": [], "horizon": 5}', "no result of a run"),
+        ("[1]", "not the result of a run"),
+        ('{"a": 1}', "not the result of a run"),
+        ('{"results": 5}', "not the result of a run"),
+        ('{"ranking": []}', "not the result of a run"),
+        ('{"policies": [], "horizon": 5}', "not the result of a run"),
         ('{"format": "metabandit policy", "learned": {}, "policy": {}}', "not the run"),
     ],
 )
@@ -502,7 +502,7 @@ def test_what_is_no_record_is_refused(content, message, tmp_path):
         (["--out", "none/report.html"], "does not exist"),
         (["--format", "png"], "--figures"),
         (["--figures", "f", "--format", "gif"], "svg, png, pdf"),
-        (["--tables", "file"], "no folder"),
+        (["--tables", "file"], "not a folder"),
     ],
 )
 def test_what_cannot_be_written_is_refused(options, message, tmp_path):

@@ -62,42 +62,42 @@ def advise(
     progress: Told = None,
     announce: Callable[[str], None] | None = None,
 ) -> Advice:
-    """What is worth using on problems of a prior, and what it brings.
+    """Recommend a policy for problems of a prior, and say what it gains.
 
     Parameters
     ----------
     prior : Prior, str or Fitted
-        What problems are like: a prior, or its text as the command line takes it. With what `fit_prior` gives, the answer is repeated on priors that are fitted
-        to resampled histories.
+        What is known about the arms in advance: a prior, or its text as on the command line. With the result of
+        `fit_prior`, the answer is repeated on priors that are fitted to resampled histories.
     horizon : int
         Plays per test.
     arms : int, optional
-        The number of arms, if the prior is a text that does not say it.
+        The number of arms, if the prior is a text that does not include it.
     feedback : Feedback, optional
         When rewards become known; immediately by default.
     today : str or Policy, optional
-        What you do today, which gains are counted from; an equal split by default.
+        What you do today, the baseline of all gains; an equal split by default.
     unit : str
         What rewards are called.
     value : float, optional
         What a reward is worth.
     seed : int
-        One seed, one result, whatever the number of threads, unless there is a time limit.
+        The same seed gives the same result on any number of threads, unless there is a time limit.
     effort : float, optional
-        2 lets everything take about twice as long, 0.5 half as long; 1 by default, or as much as the time
-        limit allows.
+        How long to compute: 2 takes about twice as long, 0.5 half as long. By default 1, or what the time limit
+        allows.
     time_limit : float, str or TimeLimit, optional
-        Seconds after which there is an answer, whatever is still open; also as text, such as 5m.
+        Time for the whole call, in seconds or as a text such as 5m.
     floor_effort : float, optional
-        How much is computed for the floor where it is a lower bound (see `lower_bound`); by default as
-        the effort, up to 1.
+        How long to compute the floor if it is a lower bound (see `lower_bound`); by default the effort, up
+        to 1.
     threads : int, optional
-        All cores by default.
+        Threads to use; all cores by default.
     out : path, optional
-        A .json file for the advice. Every command takes it as the recommended policy, and `metabandit
-        report` makes a page of it.
+        A .json file for the advice. Every command takes it as the recommended policy, and `metabandit report`
+        makes a page of it.
     force : bool
-        Overwrite what is there.
+        Overwrite existing files.
     progress : callable or bool, optional
         Called with the share that is done and what is going on. By default a bar shows in terminals and
         notebooks if it takes more than two seconds; False for none.

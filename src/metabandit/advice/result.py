@@ -112,19 +112,30 @@ class Scenario:
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Advice(Shown):
-    """What is worth using for problems of a prior; `advise` makes it.
+    """The recommendation for problems of a prior, and what it rests on; `advise` makes it.
 
-    means: of arms: nine in ten lie between the first two, and the third is their mean
-    source: the history that the prior was fitted to, if any
-    policies: what was measured, best first, all on the same problems that no search has seen
-    recommended, today: which of them to use, and which one gains are counted from
-    best_reward: what always playing the best arm would bring
-    floor: the least possible regret, or a lower bound of it; None if it is not known
-    scenarios, histories: the policies that matter if the prior is wrong, and on priors that were fitted to
-        resampled histories
-    unit, value: what a reward is called, and what one is worth
-    skipped: policies that were not played, and why
-    stopped: finished, time limit or interrupted
+    Attributes
+    ----------
+    means : tuple of float
+        Means of arms: nine in ten lie between the first two; the third is the average.
+    source : str
+        The history that the prior was fitted to, if any.
+    policies : tuple
+        All policies that were measured, best first, on the same problems, which no search has seen.
+    recommended, today
+        The policy to use, and the one that gains are counted from.
+    best_reward : float
+        What always playing the best arm would bring.
+    floor : float or None
+        The least possible regret, or a lower bound on it; None if it is not known.
+    scenarios, histories : tuple
+        The finalists if the prior is wrong, and on priors that were fitted to resampled histories.
+    unit, value : str, float or None
+        What a reward is called, and what it is worth.
+    skipped : tuple
+        Policies that were not played, and why.
+    stopped : str
+        Why it ended: finished, time limit or interrupted.
     """
 
     prior: str

@@ -146,7 +146,7 @@ def _cautions(advice: Advice) -> list[str]:
         half = (high - low) / 2.0
         first = sum(item.best == best.name for item in advice.histories)
         found.append(
-            f"Had the history been another one (resampled {len(values)} times), the gain would be "
+            f"With another history ({len(values)} resampled ones were tried), the gain would be "
             f"{amount(low, half)} to {amount(high, half)}, and it would be the best of "
             f"{len(advice.histories[0].gains)} policies {first} times."
         )

@@ -83,14 +83,21 @@ _FEWEST_STEPS, _FEWEST_CHOOSING, _FEWEST, _FEWEST_EPISODES = 12, 64, 128, 4000
 
 @dataclass(frozen=True, repr=False)
 class Bound(Shown):
-    """A floor under the regret of every policy, where the optimum is out of reach.
+    """A lower bound on the regret of every policy, where the optimum cannot be computed.
 
-    method: "charge", "corrected charge" or "Lagrangian", the best of which is reported; or "immediate
-        feedback", the optimum with it where that with the feedback asked for is out of reach
-    expected_reward: no policy can expect more
-    regret, standard_error: no policy has less regret; its standard error if it is sampled, else 0
-    policy_regret: that of the index policy on which the charge bound rests, for comparison
-    feedback: what the floor was asked for; the bound is that for immediate feedback, which holds for any
+    Attributes
+    ----------
+    method : str
+        The best bound: "charge", "corrected charge" or "Lagrangian"; or "immediate feedback", the optimum
+        with immediate feedback, if that with the given feedback cannot be computed.
+    expected_reward : float
+        No policy can expect more.
+    regret, standard_error : float
+        No policy has less regret; the standard error of the bound, 0 if nothing was sampled.
+    policy_regret : float or None
+        The regret of the index policy on which the charge bound is built, for comparison.
+    feedback : str
+        The feedback that was asked for. The bound is that of immediate feedback, which holds for any other.
     """
 
     prior: str
@@ -151,13 +158,13 @@ def lower_bound(
     horizon : int
         Plays in all.
     arms : int, optional
-        The number of arms, if the prior is a text that does not say it.
+        The number of arms, if the prior is a text that does not include it.
     effort : float
         How much is computed; 1 is about a quarter of a minute on two cores, more with 50,000 plays.
     seed : int
         The same seed gives the same bound, whatever the number of threads.
     threads : int, optional
-        All cores by default.
+        Threads to use; all cores by default.
     progress : callable or bool, optional
         Called as progress(work done, work in all). By default a bar shows in terminals and notebooks if
         it takes more than two seconds; False for none.

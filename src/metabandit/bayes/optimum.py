@@ -118,7 +118,7 @@ def optimal(
     horizon : int
         Plays in all.
     arms : int, optional
-        The number of arms, if the prior is a text that does not say it.
+        The number of arms, if the prior is a text that does not include it.
     start : {"free", "each-once"}
         Whether all play is free, or each arm must be played once first. A bound is for both.
     feedback : Feedback, optional
@@ -126,7 +126,7 @@ def optimal(
     effort : float
         How much is computed for a bound, which is kept for the next time (see `lower_bound`).
     threads : int, optional
-        All cores by default.
+        Threads to use; all cores by default.
     progress : callable or bool, optional
         Called as progress(work done, work in all). By default a bar shows in terminals and notebooks if
         it takes more than two seconds; False for none.

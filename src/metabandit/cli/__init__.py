@@ -15,6 +15,7 @@ from typer import Option
 from typer.core import TyperCommand
 
 from ..errors import InputError, StoreError, WorkerError, shown
+from .naming import with_option
 from .options import with_groups
 
 # What people do, in the order in which they do it: the commands, each with an example.
@@ -22,15 +23,15 @@ _STORY = {
     "Once, after installation": {
         "compile": "metabandit compile",
     },
-    "Say what you know": {
+    "Describe your problem": {
         "fit": "metabandit fit history.csv --plot fit.svg",
         "priors": "metabandit priors",
     },
-    "Get an answer": {
-        "advise": "metabandit advise --prior bernoulli:low=0.01,high=0.06 --arms 4 --horizon 5000 --batch 500",
-        "report": "metabandit report build/quick --out report.html",
+    "Get advice": {
+        "advise": "metabandit advise --prior bernoulli:low=0.01,high=0.06 --arms 4 --horizon 5000 --batch 500 --out advice.json",
+        "report": "metabandit report advice.json --out advice.html",
     },
-    "Search for yourself": {
+    "Find a better policy": {
         "learn": "metabandit learn --prior bernoulli --arms 10 --horizon 200 --out policy.json",
         "search": "metabandit search --horizon 100 --length 5 --out formula.json",
         "formulas": "metabandit formulas --length 5",
@@ -38,16 +39,16 @@ _STORY = {
     "Measure": {
         "evaluate": "metabandit evaluate ucb1 thompson 'r + 3/(n + 2)' --horizon 100",
         "optimal": "metabandit optimal --arms 2 --horizon 100",
-        "trial": "metabandit trial thompson split --at 0.3,0.5 --at 0.5,0.5 --horizon 75 --test fisher",
+        "trial": "metabandit trial thompson equal --at 0.3,0.5 --at 0.5,0.5 --horizon 75 --test fisher",
         "replay": "metabandit replay log.csv --policy ucb1 --policy thompson",
         "policies": "metabandit policies",
     },
     "Put it to work": {
         "export": "metabandit export policy.json --to sql --dialect postgresql",
         "store": "metabandit store init sqlite:///bandit.db",
-        "serve": "metabandit serve --store sqlite:///bandit.db --port 8000",
+        "serve": "metabandit serve --store sqlite:///bandit.db --experiment buttons --policy policy.json --arms red,green",
     },
-    "Published experiments": {
+    "Reproduce the paper": {
         "reproduce": "metabandit reproduce table1 --scale quick --out build/quick",
     },
 }
@@ -57,10 +58,11 @@ _PATIENCE = 3
 
 app = typer.Typer(
     name="metabandit",
-    help="Find the best strategy for your kind of bandit problem.\n\nBegin with `fit`, which turns past tests "
-    "into a prior, and `advise`, which says what policy to use and what it is worth. `learn` and `search` look "
-    "for a better one; `evaluate` measures its regret (the reward lost by not always playing the best arm) and "
-    "`optimal` the least that any policy can have. `export` and `serve` put it to work.",
+    help="Find the best strategy for your kind of bandit problem.\n\nStart with `fit`, which turns past tests "
+    "into a prior (what you know about the arms in advance), and `advise`, which says which policy to use and "
+    "what it gains. `learn` and `search` look for a better policy. `evaluate` measures its regret (the reward "
+    "lost by not always playing the best arm), and `optimal` the least regret that is possible. `export` and "
+    "`serve` put the policy to work.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
@@ -135,10 +137,12 @@ def _explain(error: BaseException) -> int:
         sys.stderr.write("stopped\n")
         return 130
     if isinstance(error, (InputError, StoreError, WorkerError)):
-        sys.stderr.write(f"error: {error}\n")
+        sys.stderr.write(f"error: {with_option(str(error), sys.argv[1:])}\n")
         return 2 if isinstance(error, InputError) else 1
     if isinstance(error, MemoryError):
-        sys.stderr.write("error: there is not enough memory; ask for less at once\n")
+        sys.stderr.write(
+            "error: there is not enough memory; choose a shorter horizon, fewer arms or fewer episodes\n"
+        )
         return 2
     if isinstance(error, OSError) and error.filename is not None:
         sys.stderr.write(f"error: {shown(error.filename)}: {error.strerror}\n")

@@ -25,34 +25,32 @@ def command(
     horizon: options.Horizon = 100,
     today: Annotated[
         str | None,
-        "What you do today, which gains are counted from: split-then-winner:share=0.2, ab-test, "
-        "thompson, or any other policy.",
+        "What you do today, the baseline of all gains: split-then-winner:share=0.2, ab-test, thompson, or any "
+        "other policy.",
         "split, an equal split",
     ] = None,
     unit: Annotated[str, "What rewards are called, such as clicks."] = "rewards",
-    value: Annotated[float | None, "What a reward is worth, in money."] = None,
+    value: Annotated[float | None, "The worth of a reward in money, such as 0.35."] = None,
     effort: Annotated[
         float | None,
-        "How much to compute: 2 takes about twice as long, 0.5 half as long.",
+        "How long to compute: 2 takes about twice as long, 0.5 half as long.",
         "1, or what the time limit allows",
     ] = None,
-    time_limit: Annotated[
-        str | None, "Answer within this time, such as 60s or 5m, with what is known by then."
-    ] = None,
+    time_limit: Annotated[str | None, "Time for the whole command, such as 60s or 5m."] = None,
     show: Annotated[
         str | None,
-        "regret: also what each policy lacks to the best arm; successes: call rewards of 0 and 1 so.",
+        "regret: also show regret; successes: call rewards of 0 and 1 successes.",
     ] = None,
     out: Annotated[
         Path | None,
-        "Write the advice to this .json file: `metabandit report` makes a page of it, and every "
-        "command takes it as the recommended policy.",
+        "Write the advice to this .json file: `metabandit report` makes a page of it, and every other command "
+        "takes it as the recommended policy.",
     ] = None,
     force: options.Force = False,
     threads: options.Threads = None,
     as_json: options.Json = False,
 ) -> None:
-    """Say what is worth using on your problems, and what it brings: a classic, a formula, or a learned policy."""
+    """Recommend a policy for your problems (a classic, a formula or a learned one), and say what it gains."""
     given = options.arguments(locals())
     if show == SUCCESSES:
         prior: Any = problems["prior"]

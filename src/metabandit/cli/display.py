@@ -58,7 +58,7 @@ def check_show(show: str | None, prior: Prior) -> None:
     if show is None:
         return
     if show != SUCCESSES:
-        raise InputError(f"a table shows {SUCCESSES} beside regret, not {show!r}")
+        raise InputError(f"--show takes {SUCCESSES}, not {show!r}")
     from ..engine.evaluation import expected_best
     from ..engine.results import check_successes
 

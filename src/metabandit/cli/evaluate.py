@@ -25,40 +25,43 @@ def command(
     policies: Annotated[
         list[str],
         Argument(
-            help="Names such as ucb1:C=0.17 (see `metabandit policies`), or expressions in quotes, "
-            "such as 'r + 3/(n + 2)'. If one begins with a minus, write all options first, then --.",
+            help="Names such as ucb1:C=0.17 (see `metabandit policies`), expressions in quotes, such as "
+            "'r + 3/(n + 2)', or policy files. If one begins with a minus, write all options first, then --.",
             show_default=False,
         ),
     ],
     task: options.Task,
     horizon: Annotated[
-        list[int] | None, "Plays per episode; may be given several times.", "100"
+        list[int] | None, "Plays per test (episode); may be given several times.", "100"
     ] = None,
     method: Annotated[
         str,
-        "exact (no noise; Bernoulli arms, two or three), monte-carlo (simulation), or auto: "
-        "exact where it is cheaper than simulating to 0.1 %, unless --episodes or --runs is given.",
+        "exact (no noise; two or three Bernoulli arms), monte-carlo (simulation), or auto: exact if it is "
+        "cheaper than simulating to 0.1 %, unless --episodes or --runs is given.",
     ] = "auto",
-    episodes: Annotated[int | None, "Episodes simulated per policy.", "100000 if simulated"] = None,
-    runs: Annotated[int | None, "Episodes per problem drawn.", "1"] = None,
+    episodes: Annotated[
+        int | None, "Episodes to simulate per policy.", "100000 if simulated"
+    ] = None,
+    runs: Annotated[int | None, "Episodes to simulate per problem.", "1"] = None,
     start: Annotated[
         str | None,
-        "How index policies begin: each-once, prior-counts, or with numbers, as in "
-        "prior-counts:plays=2,sum=1. Others, such as thompson, have their own start.",
+        "How index policies begin: each-once (play each arm once first), prior-counts (pseudo-observations from "
+        "the prior), or pseudo-observations of your own, such as prior-counts:plays=2,sum=1. Other policies, "
+        "such as thompson, begin in their own way.",
         "each-once",
     ] = None,
     floor: Annotated[
         bool | None,
         Option(
             "--floor/--no-floor",
-            help="Whether to show the least regret that any policy can have: the Bayes-optimal one, or "
-            "a lower bound for more arms.",
-            show_default="where it takes about a second or is known",
+            help="Whether to show the floor, which no policy can beat: the least possible regret, or a lower "
+            "bound for more arms.",
+            show_default="if it is known or takes about a second",
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        "Also write the result to this .json file; what is done so far is kept beside it.",
+        "Also write the result to this .json file; unfinished work is kept next to it.",
     ] = None,
     resume: options.Resume = False,
     force: options.Force = False,
@@ -66,7 +69,7 @@ def command(
     show: options.Show = None,
     as_json: options.Json = False,
 ) -> None:
-    """Compute the regret of policies on problems drawn from a prior: exactly, or by simulating all with the same rewards."""
+    """Compute the regret of policies on problems drawn from a prior, exactly or by simulation with the same rewards for all."""
     given = options.arguments(locals())
     check_show(show, task["prior"])
     from ..policies import policy

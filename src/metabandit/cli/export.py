@@ -19,15 +19,15 @@ def command(
             help="A policy file, a policy of the catalogue such as ucb1:C=0.17, or a formula in quotes."
         ),
     ],
-    to: Annotated[str, "python, javascript, c, sql or latex."] = "python",
+    to: Annotated[str, "The language: python, javascript, c, sql or latex."] = "python",
     horizon: Annotated[
         int | None,
-        "Plays in all, for indices that read h, the plays left.",
-        "what the policy was learned for",
+        "Plays per test, for indices that read h, the plays left.",
+        "the horizon that the policy was learned for",
     ] = None,
     start: Annotated[
         str | None,
-        ("How the policy begins: each-once, or such as prior-counts:plays=2,sum=1,squares=1."),
+        "How the policy begins: each-once, or pseudo-observations such as prior-counts:plays=2,sum=1,squares=1.",
         "each-once; a policy file has its own",
     ] = None,
     dialect: Annotated[
@@ -36,7 +36,8 @@ def command(
         "sqlite",
     ] = None,
     batch: Annotated[
-        int | None, "For sql: how many of this many plays each arm gets, instead of the next arm."
+        int | None,
+        "For sql: divide this many plays among the arms, instead of choosing the next arm.",
     ] = None,
     out: Annotated[Path | None, "Write to this file instead of standard output."] = None,
     force: options.Force = False,

@@ -16,20 +16,23 @@ def command(
     history: Annotated[
         Path,
         Argument(
-            help="A CSV file of past tests: columns such as test, variant, sent, clicks; or one row per "
-            "test with two columns per arm; or one row per play.",
+            help="A CSV file of past tests: with the columns test, variant, sent, clicks; or one row per test with "
+            "two columns per arm; or one row per play.",
             show_default=False,
         ),
     ],
     fitting: options.Fitting,
     plot: Annotated[
         Path | None,
-        Option(help="Draw history and prior to this .png, .svg or .pdf file.", show_default=False),
+        Option(
+            help="Draw the history and the prior to this .png, .svg or .pdf file.",
+            show_default=False,
+        ),
     ] = None,
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
-    """Fit a prior to past tests, so that the noise of their means is not taken for differences."""
+    """Fit a prior to past tests: how much arms really differ, without the noise of their results."""
     from ..files import check_new, written
     from ..priors.fitting import fit_prior
 
@@ -59,7 +62,7 @@ def command(
             ("prior", fitted.prior),
             (
                 "check",
-                f"the chance that a history of this prior looks at least as odd is {fitted.plausible:.2g}",
+                f"a history from this prior looks at least as unusual with probability {fitted.plausible:.2g}",
             ),
             (
                 "noise",

@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 @reserving
 def command(
     *,
-    length: Annotated[int, "Symbols of the longest formulas."] = 7,
-    grammar: options.Grammar,
+    length: Annotated[int, "Length of the longest formulas, in symbols."] = 7,
     prior: Annotated[
         str | None,
-        "Compare formulas on values that play can reach with problems of this prior.",
-        "values that suit any problem with rewards in [0, 1]",
+        "Compare formulas in states that play can reach on problems of this prior.",
+        "states that suit any problem with rewards in [0, 1]",
     ] = None,
     arms: options.Arms = None,
-    horizon: Annotated[int | None, "Plays per episode, with --prior."] = None,
+    horizon: Annotated[int | None, "Plays per test (episode), with --prior."] = None,
     start: options.Start = None,
+    grammar: options.Grammar,
     sharp: Annotated[
         bool,
-        "With --prior (two Bernoulli arms): one class for all formulas that choose the same arm in "
-        "every state that play can reach.",
+        "With --prior (two Bernoulli arms): put formulas in one class only if they choose the same arm in every "
+        "state that play can reach.",
     ] = False,
-    groups: Annotated[int, "Groups of arms that formulas are compared on."] = 1024,
+    groups: Annotated[int, "Number of groups of arms on which formulas are compared."] = 1024,
     tolerance: Annotated[
-        float, "Values that differ by this share are equal; 0 compares bit for bit."
+        float, "Relative difference below which values are equal; 0 compares bit for bit."
     ] = 1e-12,
     seed: options.Seed = 0,
     out: Annotated[
@@ -47,7 +47,7 @@ def command(
     threads: options.Threads = None,
     as_json: options.Json = False,
 ) -> None:
-    """Count all formulas up to a length, and sort them into classes that rank arms alike."""
+    """Count all formulas up to a length, and sort them into classes that rank the arms in the same order."""
     from ..formulas import (
         Grammar,
         every_state,

@@ -19,43 +19,45 @@ def command(
     *,
     space: Annotated[
         str,
-        "power-1, power-2, ...; a policy with parameters (see `metabandit policies`), such "
-        "as ucb1, or ucb-v:c=1 to learn zeta only; or an expression in quotes whose unknown "
-        "names are learned, such as 'r + a/(n + b)'.",
+        "The family of policies to learn from: power-1, power-2, ...; a policy with parameters (see "
+        "`metabandit policies`), such as ucb1, or ucb-v:c=1 to learn only zeta; or an expression in quotes, "
+        "whose unknown names are learned, such as 'r + a/(n + b)'.",
     ] = "power-1",
     run: options.Run,
     v1: Annotated[
         str | None,
-        "What power-P reads first: h (plays left) or t (plays made).",
+        "The first feature of power-P: from h (plays left) or t (plays made).",
         "h; t in the paper's protocol",
     ] = None,
     v4: Annotated[
         str | None,
-        "What power-P reads last: s (deviation) or w (share of plays that wait for their reward).",
+        "The last feature of power-P: s (standard deviation) or w (share of plays that wait for their reward).",
         "s",
     ] = None,
     initial: Annotated[
-        str | None, "Values to begin with, such as a=1,b=0.5, or a policy file."
+        str | None, "Where the search begins: values such as a=1,b=0.5, or a policy file."
     ] = None,
     optimizer: Annotated[
         str | None,
-        "cma or eda, with settings such as cma:population=24.",
+        "The optimiser: cma or eda, with settings such as cma:population=24.",
         "cma; eda in the paper's protocol",
     ] = None,
     protocol: Annotated[
         str,
-        "default, or paper: 100 problems drawn once, 100 runs each, 100 generations, the "
-        "candidate with the lowest value ever observed; paper:problems=50,runs=10 for others.",
+        "default, or paper: 100 problems drawn once, 100 runs each, 100 generations, and the candidate with the "
+        "lowest value ever observed; paper:problems=50,runs=10 changes these numbers.",
     ] = "default",
-    generations: Annotated[int | None, "Generations, instead of what the effort allows."] = None,
+    generations: Annotated[
+        int | None, "Number of generations, instead of what the effort allows."
+    ] = None,
     out: Annotated[
-        Path | None, "Write the policy to this .json file, and the trace of the search beside it."
+        Path | None, "Write the policy to this .json file, and a trace of the search next to it."
     ] = None,
     resources: options.Resources,
     show: options.Show = None,
     as_json: options.Json = False,
 ) -> None:
-    """Learn the numbers of a policy for your problems, and compare it with the classics and the floor."""
+    """Learn the parameters of a policy for your problems, and compare it with the classics and the floor."""
     given = options.arguments(locals())
     check_show(show, run["prior"])
     from ..learning import learn

@@ -18,11 +18,13 @@ def command(
     prior: options.Prior,
     feedback: options.Feedback,
     horizon: options.Horizon = 100,
-    start: Annotated[str, "free, or each-once if each arm must be played once first."] = "free",
+    start: Annotated[
+        str, "free, or each-once for policies that must play each arm once first."
+    ] = "free",
     save: Annotated[
         Path | None,
         Option(
-            help="Write the policy to this .npz file (two arms), to evaluate it or play it later.",
+            help="Write the policy (two or three arms) to this .npz file, to evaluate or play it later.",
             show_default=False,
         ),
     ] = None,
@@ -30,7 +32,7 @@ def command(
     threads: options.Threads = None,
     as_json: options.Json = False,
 ) -> None:
-    """Compute the least regret that any policy can have: exactly for two or three Bernoulli arms, else a lower bound."""
+    """Compute the floor, which no policy can beat: exactly for two or three Bernoulli arms, otherwise a lower bound."""
     from ..bayes.bounds import bound_seconds
     from ..bayes.optimum import check_floor, has_optimum, optimal
     from ..engine.costs import announce_time, optimum_memory, optimum_seconds

@@ -23,27 +23,25 @@ from typer import Option
 from ..errors import InputError
 from ..settings import read_seconds
 
-Horizon = Annotated[int, "Plays per episode."]
+Horizon = Annotated[int, "Plays per test (episode)."]
 Seed = Annotated[int, "The same seed gives the same result."]
-Effort = Annotated[float, "How long to search: 2 is twice as long, 0.5 half as long."]
+Effort = Annotated[float, "How long to search: 2 takes twice as long, 0.5 half as long."]
 FloorEffort = Annotated[
     float | None,
-    "How much to compute for the floor where it is a lower bound: 5 takes about a minute.",
+    "How long to compute the floor if it is a lower bound: 5 takes about a minute.",
     "the effort, up to 1",
 ]
 Arms = Annotated[int | None, "Arms per problem; 2 if the prior does not say."]
 Start = Annotated[
     str | None,
-    "How play begins: each-once, prior-counts, or with numbers, as in "
-    "prior-counts:plays=2,sum=1; `learn` can also learn them: prior-counts:learn.",
-    "prior-counts if the prior has counts, else each-once",
+    "How play begins: each-once (play each arm once first), prior-counts (pseudo-observations from the prior), or "
+    "pseudo-observations of your own, such as prior-counts:plays=2,sum=1; prior-counts:learn for `learn` to find them.",
+    "prior-counts if the prior has them, otherwise each-once",
 ]
-Resume = Annotated[bool, "Continue the run of --out that was stopped."]
-Force = Annotated[bool, "Overwrite the files that the options name."]
-Threads = Annotated[int | None, "All cores by default."]
-Show = Annotated[
-    str | None, "successes: expected successes beside regret, for arms that pay 0 or 1."
-]
+Resume = Annotated[bool, "Continue a run that was stopped, with the same --out."]
+Force = Annotated[bool, "Overwrite existing files."]
+Threads = Annotated[int | None, "Threads to use.", "all cores"]
+Show = Annotated[str | None, "successes: also show expected successes, for arms that pay 0 or 1."]
 Json = Annotated[bool, Option("--json", help="Print the result as JSON.")]
 
 # Where help shows an option; what people set daily is not named here.
@@ -51,7 +49,8 @@ _PANELS = {
     name: panel
     for panel, options in {
         "More": "seed start floor show method episodes resume force threads figures tables kinds columns "
-        "per-arm hierarchical minimum look-every boundary csv plot min-share top",
+        "per-arm hierarchical minimum look-every boundary csv plot min-share top expire token-file "
+        "max-body",
         "For experts": "floor-effort pending runs objective reference cluster workers v1 v4 initial "
         "optimizer protocol generations grammar classes strategy pulls refine constants operators "
         "variables groups tolerance sharp imbalance fewer-than",
@@ -112,7 +111,9 @@ def arguments(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read_prior(
-    prior: Annotated[str, "What problems are like (see `metabandit priors`)."] = "bernoulli",
+    prior: Annotated[
+        str, "What you know about the arms in advance (see `metabandit priors`)."
+    ] = "bernoulli",
     arms: Arms = None,
 ) -> Any:
     from ..priors import prior as read
@@ -126,19 +127,19 @@ Prior = Annotated[Any, _read_prior]
 def _read_feedback(
     batch: Annotated[
         str | None,
-        "Rewards are known when a batch of this many plays is played: 500, sizes such as "
-        "200,300,500, or geometric:growth=1.1.",
+        "Plays per batch, after which its rewards are known: 500, sizes such as 200,300,500, or "
+        "geometric:growth=1.1.",
     ] = None,
     delay: Annotated[
         str | None,
-        "A reward is known this many plays later: 30, or geometric:mean=50 for random delays.",
+        "Plays until a reward is known: 30, or geometric:mean=50 for random delays.",
     ] = None,
     min_share: Annotated[
-        float, "The probability that every arm keeps at every play, whatever the policy."
+        float, "The least probability of every arm at every play, whatever the policy."
     ] = 0.0,
     pending: Annotated[
         str,
-        "Whether plays whose reward is still to come count as plays of their arm: count or ignore.",
+        "Whether policies count plays whose reward is still to come: count or ignore.",
     ] = "count",
 ) -> Any:
     from ..feedback import Feedback as Made
@@ -155,14 +156,16 @@ Feedback = Annotated[Any, _read_feedback]
 
 
 def _read_fitting(
-    per_arm: Annotated[bool, Option("--per-arm", help="A distribution per named arm.")] = False,
+    per_arm: Annotated[
+        bool, Option("--per-arm", help="Fit one distribution per named arm.")
+    ] = False,
     hierarchical: Annotated[
-        bool, "A level per test and arms around it, for tests that differ in level."
+        bool, "Fit a level per test, with arms around it, for tests that differ in level."
     ] = False,
     columns: Annotated[
         str | None,
-        "Which column is what, where titles do not say it: plays=Mails,successes=Answers; also "
-        "problem, arm, mean, error, deviation, reward.",
+        "Titles of columns, if they are not recognised: plays=Mails,successes=Answers; also problem, arm, "
+        "mean, error, deviation, reward.",
     ] = None,
 ) -> dict[str, Any]:
     given: dict[str, Any] = {"per_arm": per_arm, "hierarchical": hierarchical, "columns": None}
@@ -192,12 +195,14 @@ Task = Annotated[dict[str, Any], _read_task]
 
 def _read_history_task(
     prior: Annotated[
-        str | None, "What problems are like (see `metabandit priors`).", "bernoulli"
+        str | None,
+        "What you know about the arms in advance (see `metabandit priors`).",
+        "bernoulli",
     ] = None,
     arms: Arms = None,
     history: Annotated[
         Path | None,
-        "A CSV file of past tests, to which the prior is fitted (see `metabandit fit`).",
+        "A CSV file of past tests, to fit the prior to (see `metabandit fit`).",
     ] = None,
     *,
     fitting: Fitting,
@@ -209,12 +214,13 @@ def _read_history_task(
     if history is None:
         if fitting != {"per_arm": False, "hierarchical": False, "columns": None}:
             raise InputError(
-                "--per-arm, --hierarchical and --columns say how a history is read: give --history"
+                "--per-arm, --hierarchical and --columns are for a history of past tests: give --history"
             )
         return {"prior": _read_prior(prior or "bernoulli", arms), **asked}
     if prior is not None:
         raise InputError(
-            f"the prior is fitted to the history {history}, so it is not also {prior!r}; give one of them"
+            f"--prior {prior} and --history {history} cannot both be given: the prior is fitted to the history; leave "
+            f"one of them out"
         )
     from ..priors.fitting import fit_prior
 
@@ -233,17 +239,17 @@ def _read_run(
     horizon: Horizon = 100,
     objective: Annotated[
         str,
-        "regret (its mean over problems), wins (against --reference), quantile:q=0.9, "
-        "worst (the largest over problems), simple (regret of the arm chosen at the end); for `learn` "
-        "also power:p1=0.3,p2=0.5,least=0.8,test=fisher (regret with the power of a trial) and "
-        "worst:grid=0.1:0.9:0.1 (the largest over these success rates).",
+        "What to minimise: regret (its mean over problems), wins (the share lost against --reference), "
+        "quantile:q=0.9 (of regret), worst (the largest regret), simple (regret of the arm chosen at the end). "
+        "`learn` also takes power:p1=0.3,p2=0.5,least=0.8,test=fisher (regret of a trial with this power) and "
+        "worst:grid=0.1:0.9:0.1 (the largest regret over these success rates).",
     ] = "regret",
-    reference: Annotated[str | None, "The policy that the objective wins compares with."] = None,
+    reference: Annotated[str | None, "The policy to compare with, for --objective wins."] = None,
     start: Start = None,
     effort: Effort = 1.0,
     time_limit: Annotated[
         str | None,
-        "What the whole command may take, such as 90s, 5m or 1h; compiling, done once, does not count.",
+        "Time for the whole command, such as 90s, 5m or 1h, not counting compilation, which is done once.",
     ] = None,
     resume: Resume = False,
     force: Force = False,
@@ -261,10 +267,10 @@ def _read_resources(
     threads: Threads = None,
     cluster: Annotated[
         str | None,
-        "Hand the work to the workers of a running Dask scheduler, such as tcp://host:8786.",
+        "The address of a running Dask scheduler whose workers do the work, such as tcp://host:8786.",
     ] = None,
     workers: Annotated[
-        int | None, "Start this many worker processes on this machine for the run, with Dask."
+        int | None, "Worker processes to start on this machine for the run, with Dask."
     ] = None,
 ) -> tuple[int | None, str | None, int | None]:
     return threads, cluster, workers
@@ -286,7 +292,7 @@ def _read_grammar(
     ] = None,
     variables: Annotated[
         str | None,
-        "Variables in formulas: r, s, n, t; also h (plays left) and K (arms).",
+        "Variables in formulas: r, s, n, t; also h (plays left), K (arms) and w (waiting plays).",
         "r,s,n,t",
     ] = None,
 ) -> Any:

@@ -14,6 +14,7 @@ from .display import show_json, show_table
 def command(as_json: options.Json = False) -> None:
     """List the priors, with their parameters and defaults."""
     from ..priors import PRIOR_KEYS, PRIORS
+    from ..priors.words import words_of
 
     items: list[dict[str, Any]] = []
     for name, make in PRIORS.items():
@@ -35,10 +36,14 @@ def command(as_json: options.Json = False) -> None:
     rows = []
     for item in items:
         parameters = item["parameters"].items()
-        shown = (key if value is None else f"{key}={value}" for key, value in parameters)
+        shown = [key if value is None else f"{key}={value}" for key, value in parameters]
+        if words := words_of(item["name"]):
+            shown.append("or {} and {}".format(*words))
+            shown.append("or {} and {}".format(*words[2:]))
         rows.append([item["name"], item["meaning"], "\n".join(shown)])
     show_table(["prior", "meaning", "parameters"], rows)
     typer.echo(
-        "Written as name:key=value,key=value; a value for each arm as alpha=3:1.\n"
-        "Your own, in Python: docs/extending.md"
+        "Write name:key=value,key=value, as in bernoulli:low=0.01,high=0.06: nine means in ten lie between low "
+        "and high; mean and sd are those of the arms' means. alpha=3:1 gives each arm a value of its own.\n"
+        "To write a prior of your own in Python, see docs/extending.md"
     )

@@ -16,8 +16,8 @@ def command(
     log: Annotated[
         Path,
         Argument(
-            help="A CSV file of plays made at random, in order, with the columns arm, reward and, if known, "
-            "probability (of the choice); without it, all arms must have been equally likely.",
+            help="A CSV file of random plays, in order, with the columns arm, reward and, if known, probability (of "
+            "the choice). Without probabilities, all arms must have been equally likely.",
             show_default=False,
         ),
     ],
@@ -35,18 +35,18 @@ def command(
         list[str] | None,
         Option(
             "--shares",
-            help="Fixed shares of arms to estimate the worth of, such as red=0.7,green=0.3, from the "
-            "log's probabilities; may be given several times.",
+            help="A fixed mix of arms whose worth is estimated, such as red=0.7,green=0.3, for logs with "
+            "probabilities; may be given several times.",
             show_default=False,
         ),
     ] = None,
     least: Annotated[
         float | None,
-        "The probability that every arm had at least at every play of the log: its min_share.",
+        "The least probability that any arm had at any play of the log: the --min-share of its policy.",
         "the smallest probability in the log",
     ] = None,
     horizon: Annotated[
-        int | None, "Plays per episode.", "what the first learned policy was trained for"
+        int | None, "Plays per test (episode).", "the horizon of the first learned policy"
     ] = None,
     seed: options.Seed = 0,
     as_json: options.Json = False,
@@ -88,6 +88,6 @@ def _read_shares(text: str) -> dict[str | int, float]:
         except ValueError:
             sign = ""
         if not sign or not arm.strip() or arm.strip() in found:
-            raise InputError(f"shares are written as in red=0.7,green=0.3, not {text!r}")
+            raise InputError(f"--shares must be such as red=0.7,green=0.3, not {text!r}")
         found[arm.strip()] = value
     return found

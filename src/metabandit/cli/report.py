@@ -16,27 +16,29 @@ def command(
     records: Annotated[
         list[Path],
         typer.Argument(
-            help="An advice; the folder or records.jsonl of a reproduction; or files with what evaluate, "
-            "learn, search or trial printed with --json.",
+            help="The file of an advice; the folder of a reproduction, or its records.jsonl; or output of evaluate, "
+            "learn, search or trial with --json.",
             show_default=False,
         ),
     ],
     out: Annotated[
         Path | None,
-        "The page to write (.html, with everything in it), or its text and tables (.md).",
+        "The page to write: .html, with everything in it, or .md, with text and tables.",
         "report.html, unless --tables or --figures is given",
     ] = None,
-    tables: Annotated[Path | None, "A folder for each table as Markdown and LaTeX."] = None,
-    figures: Annotated[Path | None, "A folder for each picture."] = None,
+    tables: Annotated[Path | None, "A folder for the tables, as Markdown and LaTeX."] = None,
+    figures: Annotated[Path | None, "A folder for the pictures."] = None,
     kinds: Annotated[
         list[str] | None,
         typer.Option(
-            "--format", help="svg, png or pdf; may be given several times.", show_default="svg"
+            "--format",
+            help="Format of pictures: svg, png or pdf; may be given several times.",
+            show_default="svg",
         ),
     ] = None,
     force: options.Force = False,
 ) -> None:
-    """Make a report from records: a page that stands alone, tables, pictures. Nothing is computed again."""
+    """Make a report from results: a page in one file, tables, pictures. Nothing is computed again."""
     from .. import studies  # noqa: F401 (their reports are registered)
     from ..report import load_report, write_report
     from ..report.build import check_targets

@@ -26,23 +26,23 @@ def command(
     part: Annotated[
         str,
         typer.Argument(
-            help="Of the paper: table1, table2, classes (of formulas), curves (of learning), times, or all; or "
-            "today, the study of today's policies."
+            help="The part of the paper: table1, table2, classes (of formulas), curves (of learning), times, or all; "
+            "or today, a study of more recent policies."
         ),
     ] = "all",
     scale: Annotated[
-        str, "quick (small budgets, minutes), or paper (full budgets; hours on two cores)."
+        str, "quick (small budgets; minutes) or paper (full budgets; hours on two cores)."
     ] = "quick",
     out: Annotated[
         Path | None,
-        "A folder for records and report; steps with a record there are not done again.",
+        "A folder for records and report; steps that are on record there are not repeated.",
         "reproduction-SCALE or today-SCALE",
     ] = None,
     seed: options.Seed = 0,
     resources: options.Resources,
     as_json: options.Json = False,
 ) -> None:
-    """Reproduce the paper's experiments, and show them beside the paper's figures.
+    """Reproduce the paper's experiments, and show them next to the paper's figures.
 
     A run that was stopped goes on where it was if it is started again.
     """

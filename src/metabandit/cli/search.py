@@ -19,20 +19,22 @@ if TYPE_CHECKING:
 def command(
     *,
     run: options.Run,
-    length: Annotated[int | None, "Symbols of the longest formulas.", "7"] = None,
+    length: Annotated[int | None, "Length of the longest formulas, in symbols.", "7"] = None,
     grammar: options.Grammar,
     classes: Annotated[
-        Path | None, "A file that `metabandit formulas` wrote.", "made, and kept, if needed"
+        Path | None, "A file of classes from `metabandit formulas`.", "made once and kept"
     ] = None,
     strategy: Annotated[
         str,
-        "exact (every class, nothing left to chance), halving (all on the same problems, the "
-        "worse half goes), ucb1-tuned (as in the paper), or auto: the surest within the time.",
+        "exact (evaluate every class exactly), halving (simulate, and drop the worse half again and again), "
+        "ucb1-tuned (as in the paper), or auto: exact if time allows, otherwise halving.",
     ] = "auto",
-    pulls: Annotated[int, "Episodes of the strategy ucb1-tuned."] = 10_000_000,
-    top: Annotated[int, "How many of the best to rank."] = 50,
-    refine: Annotated[int, "Also learn the constants of this many of the best."] = 0,
-    out: Annotated[Path | None, "Write the best to this .json file, as a policy."] = None,
+    pulls: Annotated[int, "Episodes to simulate, for --strategy ucb1-tuned."] = 10_000_000,
+    top: Annotated[int, "How many formulas to rank."] = 50,
+    refine: Annotated[
+        int, "How many of the best formulas to refine, by learning their constants."
+    ] = 0,
+    out: Annotated[Path | None, "Write the best formula to this .json file, as a policy."] = None,
     plot: Annotated[
         Path | None, "Draw regret against length to this .svg, .png or .pdf file."
     ] = None,

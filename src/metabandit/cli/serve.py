@@ -22,25 +22,24 @@ def command(
         ),
     ],
     experiment: Annotated[
-        str | None, "Begin this experiment, if it is not there; needs --policy and --arms."
+        str | None, "The experiment to begin, unless it exists; needs --policy and --arms."
     ] = None,
     policy: Annotated[str | None, "Its policy: a file, a name or an expression."] = None,
     arms: Annotated[str | None, "Its arms, separated by commas."] = None,
-    horizon: Annotated[int | None, "Its plays in all, for policies that read it."] = None,
-    prior: Annotated[str | None, "Its prior, for policies that read it."] = None,
-    min_share: Annotated[float | None, "The probability that each of its arms keeps."] = None,
-    expire: Annotated[
-        float | None, "Seconds after which its choices wait no longer for their reward."
+    horizon: Annotated[int | None, "Its plays in all, for policies that use it."] = None,
+    prior: Annotated[str | None, "Its prior, for policies that use it."] = None,
+    min_share: Annotated[
+        float | None, "The least probability of each of its arms at every choice."
     ] = None,
+    expire: Annotated[float | None, "Seconds that its choices wait for their reward."] = None,
     seed: Annotated[int, "Its seed, for ties and random plays."] = 0,
     host: Annotated[str, "The address to listen on."] = "127.0.0.1",
-    port: Annotated[int, "The port to listen on; 0 takes one that is free."] = 8000,
+    port: Annotated[int, "The port to listen on; 0 takes a free one."] = 8000,
     token_file: Annotated[
         Path | None,
-        "A file with the token that clients must send; METABANDIT_TOKEN does as well. None is needed on "
-        "127.0.0.1.",
+        "A file with the token that clients must send, or set METABANDIT_TOKEN. Not needed on 127.0.0.1.",
     ] = None,
-    max_body: Annotated[int, "The largest body of a request, in bytes."] = 1_000_000,
+    max_body: Annotated[int, "The largest allowed request body, in bytes."] = 1_000_000,
 ) -> None:
     """Serve the experiments of a store over HTTP, with a page that shows them live."""
     from .. import __version__

@@ -34,12 +34,12 @@ def command(
     out: Annotated[Path | None, "The CSV file to write the log to."] = None,
     force: options.Force = False,
 ) -> None:
-    """Make the tables of a store, list the experiments in it, or write the log of one."""
+    """Set up a store (a database for many workers), list its experiments, or write the log of one."""
     from ..errors import InputError
     from ..play.store import Store
 
     if action not in ("init", "list", "log"):
-        raise InputError(f"a store can init, list or log, not {action!r}")
+        raise InputError(f"unknown action {action!r}; known: init, list, log")
     if action != "log" and (experiment is not None or out is not None or force):
         raise InputError("--experiment, --out and --force are for `metabandit store log`")
     store = Store(url)

@@ -22,60 +22,60 @@ def command(
     policies: Annotated[
         list[str],
         Argument(
-            help="Designs: policies such as thompson (see `metabandit policies`), expressions or policy "
-            "files; equal (equal numbers of patients), crdp:degree=0.9,minimum=10 (constrained randomised "
-            "dynamic programming).",
+            help="Designs: policies such as thompson (see `metabandit policies`), expressions or policy files; "
+            "equal (equal allocation); crdp:degree=0.9,minimum=10 (constrained randomised dynamic programming).",
             show_default=False,
         ),
     ],
     at: Annotated[
         list[str] | None,
         Option(
-            help="Success rates, one per arm, as in 0.3,0.5; or prior, for the average over it. May be "
+            help="Success rates, one per arm, such as 0.3,0.5; or prior, for the average over the prior. May be "
             "given several times.",
             show_default=False,
         ),
     ] = None,
     grid: Annotated[
-        str | None, "All combinations of rates first:last:step, such as 0.1:0.9:0.1."
+        str | None, "All combinations of the rates first:last:step, such as 0.1:0.9:0.1."
     ] = None,
-    horizon: Annotated[int, "Patients, at most."] = 100,
+    horizon: Annotated[int, "Largest number of patients."] = 100,
     test: Annotated[
         str,
-        "Test of equal rates: fisher, z-pooled, z-unpooled, chi-squared, barnard, boschloo, "
-        "bayes:c=0.975, exact or exact-conditional (the design's own), none; one-sided as in "
+        "The test of equal rates: fisher, z-pooled, z-unpooled, chi-squared, barnard, boschloo, "
+        "bayes:c=0.975, exact or exact-conditional (the design's own), or none; one-sided with "
         "fisher:alternative=greater (arm 2 is better).",
     ] = "fisher",
-    level: Annotated[float, "Level of the test."] = 0.05,
+    level: Annotated[float, "The level of the test."] = 0.05,
     prior: Annotated[
-        str, "What designs take the rates to be: bernoulli, with alpha and beta."
+        str, "The prior that designs assume for the rates: bernoulli, with alpha and beta."
     ] = "bernoulli",
-    arms: Annotated[int | None, "Arms.", "as many as --at has rates, else 2"] = None,
+    arms: Annotated[int | None, "Number of arms.", "as many as --at has rates, otherwise 2"] = None,
     feedback: options.Feedback,
-    minimum: Annotated[int, "Patients that every arm has before the policy decides."] = 0,
+    minimum: Annotated[int, "Patients that every arm gets before the policy decides."] = 0,
     look_every: Annotated[
         int | None, "Patients between looks, at which a trial stops if the test rejects."
     ] = None,
     boundary: Annotated[
         str | None,
-        "How looks share the level: obrien-fleming, pocock, or one p-value per look, as in "
+        "The boundary for stopping at a look: obrien-fleming, pocock, or one p-value per look, such as "
         "0.001,0.01,0.045.",
         "obrien-fleming",
     ] = None,
     imbalance: Annotated[
-        float, "The share of patients from which on an imbalance to the wrong side counts."
+        float, "The excess of a worse arm that counts as an imbalance, as a share of all patients."
     ] = 0.1,
     fewer_than: Annotated[
-        int | None, "Also the chance that an arm has fewer patients than this."
+        int | None, "Also compute the probability that an arm has fewer patients than this."
     ] = None,
     method: Annotated[str, "exact, monte-carlo (simulation), or auto: exact if possible."] = "auto",
     episodes: Annotated[
-        int | None, "Simulated trials per point and design.", "100000 if simulated"
+        int | None, "Trials to simulate per point and design.", "100000 if simulated"
     ] = None,
     seed: options.Seed = 0,
     threads: options.Threads = None,
     details: Annotated[
-        bool, "Also show how patients and estimates are spread, and what the test rejects for."
+        bool,
+        "Also show the spread of patients and estimates, and in favour of which arm the test rejects.",
     ] = False,
     plot: Annotated[
         Path | None, "Draw power over the grid to this .svg, .png or .pdf file."
@@ -84,7 +84,7 @@ def command(
     force: options.Force = False,
     as_json: options.Json = False,
 ) -> None:
-    """Compute what adaptive trials do at given success rates: successes, power, type-I error, bias."""
+    """Compute the operating characteristics of adaptive trials: successes, power, type-I error, bias."""
     from ..priors import prior as read_prior
     from ..trials import operating_characteristics
 

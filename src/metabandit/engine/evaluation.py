@@ -60,52 +60,52 @@ def evaluate(
     progress: Told = None,
     announce: Callable[[str], None] | None = None,
 ) -> Comparison:
-    """The regret of policies on problems drawn from a prior, all with the same rewards.
+    """Compute the regret of policies on problems drawn from a prior, with the same rewards for all.
 
     Parameters
     ----------
     policies : str, Policy or a sequence of them
         Names, expressions or Policy objects.
     prior : Prior or str
-        What problems are like: a prior, or its text as the command line takes it.
+        What is known about the arms in advance: a prior, or its text as on the command line.
     horizon : int
         Plays per episode.
     arms : int, optional
-        The number of arms, if the prior is a text that does not say it.
+        The number of arms, if the prior is a text that does not include it.
     method : {"auto", "exact", "monte-carlo"}
         `exact` computes expected regret without noise (Bernoulli arms, two or three); `monte-carlo`
-        simulates; `auto` is exact where that is cheaper than simulating to 0.1 %, unless episodes or
-        runs are given.
+        simulates; `auto` is exact if that is cheaper than simulating to 0.1 %, unless episodes or runs
+        are given.
     episodes, runs : int, optional
         Episodes in all (100,000 by default), `runs` of them for each problem that is drawn.
     seed : int
-        One seed, one result, whatever the number of threads.
+        The same seed gives the same result on any number of threads.
     start : str or Start, optional
         How index policies begin, unless their text says (see `policy`).
     feedback : Feedback, optional
         When rewards become known: in batches, after a delay; immediately by default.
     floor : bool, optional
-        Whether to add the least regret that any policy can have: the Bayes optimum, or a lower bound
-        (see `optimal`); by default where that is quick, or known from an earlier call.
+        Whether to add the floor, which no policy can beat: the Bayes optimum, or a lower bound (see
+        `optimal`). By default it is added if it is quick to compute, or known from an earlier call.
     floor_effort : float, optional
         How much is computed for a lower bound, 1 by default.
     checkpoints : sequence of int, optional
         Numbers of plays at which the regret curve is taken; spread evenly by default.
     threads : int, optional
-        All cores by default.
+        Threads to use; all cores by default.
     executor : concurrent.futures.Executor, optional
-        Hands parts of the work to other processes (docs/cluster.md); changes no result.
+        Other processes that share the work (docs/cluster.md); the result is the same.
     lanes : int
-        Episodes that are simulated in step, a multiple of 64 up to 512; changes no result.
+        Episodes that are simulated in parallel, a multiple of 64 up to 512; the result is the same.
     reward_seed : int, optional
-        The seed of the rewards, if the same problems are to be played with other rewards.
+        The seed of the rewards, to play the same problems with other rewards.
     keep_plays : bool
         Whether a simulation keeps how often each arm of each problem was played.
     time_limit : float, optional
         Seconds after which a simulation ends with the problems that were played by then.
     keep : path, optional
-        An .npz file for what is done so far; with `resume`, an evaluation that was stopped continues
-        from it. It stays until it is removed.
+        An .npz file for unfinished work; with `resume`, an evaluation that was stopped continues from it. It
+        stays until you remove it.
     progress : callable or bool, optional
         Called as progress(work done, work in all). By default a bar shows in terminals and notebooks if
         it takes more than two seconds; False for none.

@@ -118,9 +118,15 @@ class Contestant(Protocol):
 class Episode:
     """What a contestant may know before it plays.
 
-    number: of the episode, which is that of its problem
-    seed: for what is random in the contestant. A player of ours with it makes the same random plays
-        as in the simulator
+    Attributes
+    ----------
+    number : int
+        The number of the episode, which is also that of its problem.
+    arms, horizon : int
+        The arms and the plays of the episode.
+    seed : int
+        A seed for the contestant's own random choices. A player with this seed makes the same random plays as
+        in the simulator.
     """
 
     number: int

@@ -43,15 +43,24 @@ def _interval(mean: float, error: float) -> tuple[float, float]:
 class Evaluation(Shown):
     """The result of one policy.
 
-    policy: its text
-    mean_regret, standard_error: over problems of the prior, after `horizon` plays
-    simple_regret, simple_error: what the arm with the best mean after all plays lacks to the best arm
-    checkpoints, curve, curve_error: mean regret after so many plays, and its standard error
-    plays: how often each arm was played, on average
-    problem_regret: regret of each problem, averaged over its runs; None if they were too many, or
-        if the mean over the prior was computed without drawing problems
-    problem_plays: [arm, problem], how often each arm was played, averaged over runs; None unless
-        they were to be kept
+    Attributes
+    ----------
+    policy : str
+        The policy as text.
+    mean_regret, standard_error : float
+        Mean regret over problems of the prior after `horizon` plays, and its standard error.
+    simple_regret, simple_error : float
+        The mean reward of the best arm minus that of the arm with the best observed mean after all plays, and
+        its standard error.
+    checkpoints, curve, curve_error : array
+        Numbers of plays, the mean regret after each, and its standard error.
+    plays : array
+        How often each arm was played, on average.
+    problem_regret : array or None
+        The regret on each problem, averaged over its runs; None if there were too many problems, or if the mean
+        over the prior was computed without drawing any.
+    problem_plays : array or None
+        [arm, problem]: how often each arm was played, averaged over runs; None unless `keep_plays` was given.
     """
 
     policy: str

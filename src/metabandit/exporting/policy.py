@@ -217,7 +217,7 @@ def read_exported(
     origin = chosen.learned
     if not isinstance(chosen, IndexPolicy):
         raise InputError(
-            f"{chosen.name} is no index policy: its choice is not the largest value of a formula, so "
+            f"{chosen.name} is not an index policy: its choice is not the largest value of a formula, so "
             f"there is no formula to export. Play it from Python, with "
             f"metabandit.policy({chosen.name!r}).player(arms), or export an index policy (see "
             f"`metabandit policies`)"

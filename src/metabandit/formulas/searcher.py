@@ -95,11 +95,11 @@ def search(
     Parameters
     ----------
     prior : Prior or str
-        What problems are like: a prior, or its text as the command line takes it.
+        What is known about the arms in advance: a prior, or its text as on the command line.
     horizon : int
         Plays per episode.
     arms : int, optional
-        The number of arms, if the prior is a text that does not say it.
+        The number of arms, if the prior is a text that does not include it.
     length : int, optional
         Symbols of the longest formulas, 7 by default.
     classes : Classes or path, optional
@@ -119,19 +119,19 @@ def search(
     refine : int
         Learn the constants of this many of the best.
     seed : int
-        One seed, one result, whatever the number of threads.
+        The same seed gives the same result on any number of threads.
     effort : float
         2 lets halving, and the measurement of the ranking, take twice as long, 0.5 half as long.
     floor_effort : float, optional
-        How much is computed for the floor where it is a lower bound (see `lower_bound`); by default as
-        the effort, up to 1.
+        How long to compute the floor if it is a lower bound (see `lower_bound`); by default the effort, up
+        to 1.
     time_limit : float or str, optional
         Seconds that all of it may take, or a text such as 5m: classes, floor, search and measurement, but
         not compiling.
     threads : int, optional
-        All cores by default.
+        Threads to use; all cores by default.
     executor : concurrent.futures.Executor, optional
-        Hands parts of the work to other processes (docs/cluster.md); changes no result.
+        Other processes that share the work (docs/cluster.md); the result is the same.
     measured : bool
         Whether the floor is computed, and the best compared with classics in the end.
     out : path, optional

@@ -53,23 +53,37 @@ _TRACED = ("generation", "space", "horizon", "best", "median", "noise", "problem
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Learned(Shown):
-    """What learning found.
+    """The result of learning.
 
-    policy: the policy, ready to be evaluated
-    parameters: the values of its parameters that were learned
-    file: the same as a policy file holds it, with how it was learned
-    comparison: the policy beside classics on problems that learning never saw
-    evaluation: its own result: exact where that can be had, else that of the comparison
-    objective: the value of the objective on problems that learning never saw; less is better
-    power: that of a trial with this policy, if the objective asks for some
-    floor: the regret of the Bayes-optimal policy, where it is known
-    stopped: why the search ended: generations, optimum reached, time limit, interrupted
-    unbeaten: the classic, or "start" for the point that learning began with, that is the result because
-        nothing better was found; None if learning found something better
-    coarse: the clock on which candidates were judged, and what it does to the result; None if they were
-        judged one play at a time, or exactly
-    trace: one record per generation
-    seconds: how long it all took, with floor and measurement
+    Attributes
+    ----------
+    policy : Policy
+        The policy, ready to be evaluated.
+    parameters : mapping
+        The values of the learned parameters.
+    file : PolicyFile
+        The same as a policy file holds it, with how it was learned.
+    comparison : Comparison or None
+        The policy and the classics on problems that learning never saw.
+    evaluation : Evaluation or None
+        The policy's own result: exact where possible, otherwise that of the comparison.
+    objective : float or None
+        The value of the objective on problems that learning never saw; less is better.
+    power : float or None
+        The power of a trial with this policy, if the objective asks for it.
+    floor : float or None
+        The regret of the Bayes-optimal policy, or a lower bound on it, if it is known.
+    stopped : str
+        Why the search ended: generations, optimum reached, time limit or interrupted.
+    unbeaten : str or None
+        If nothing better was found: the classic that is the result, or "start" for the initial policy.
+    coarse
+        The coarse clock on which candidates were judged, and its effect on the result; None if they were judged
+        one play at a time, or exactly.
+    trace : list
+        One record per generation.
+    seconds : float
+        How long everything took, including the floor and the measurement.
     """
 
     policy: Policy
@@ -201,20 +215,20 @@ def learn(
     progress: Told = None,
     announce: Callable[[str], None] | None = None,
 ) -> Learned:
-    """Find the numbers of a space that make the best policy for problems drawn from a prior.
+    """Learn the parameters of a policy for problems drawn from a prior.
 
     Parameters
     ----------
     space : str
         `power-1`, `power-2`, ...; a policy of the catalogue, whose parameters are learned (`ucb1`,
-        `ucb-v:c=1` for zeta only); or an expression in which names that are no variables are
-        parameters: `r + a/(n + b)`.
+        `ucb-v:c=1` for zeta only); or an expression, whose unknown names are learned:
+        `r + a/(n + b)`.
     prior : Prior or str
-        What problems are like: a prior, or its text as the command line takes it.
+        What is known about the arms in advance: a prior, or its text as on the command line.
     horizon : int
         Plays per episode.
     arms : int, optional
-        The number of arms, if the prior is a text that does not say it.
+        The number of arms, if the prior is a text that does not include it.
     objective : str
         `regret` (its mean over problems), `wins` (against `reference`), `quantile:q=0.9`, `worst`,
         `simple`; for trials (docs/trials.md) `power:p1=0.3,p2=0.5,least=0.8`, which is regret with at
@@ -222,17 +236,18 @@ def learn(
     reference : str or Policy, optional
         The policy that the objective `wins` compares with.
     start : str or Start, optional
-        How candidates begin (see `policy`); by default with the prior's pseudo-observations if it has
-        any, else by playing each arm once; `prior-counts:learn` learns the pseudo-observations.
+        How play begins (see `policy`); by default with the prior's pseudo-observations if it has any,
+        otherwise by playing each arm once. `prior-counts:learn` learns the pseudo-observations.
     feedback : Feedback, optional
-        When rewards become known; immediately by default. The policy is judged, chosen and reported
-        under it.
+        When rewards become known; immediately by default. The policy is judged, chosen and measured under
+        it.
     v1 : {"h", "t"}, optional
-        What Power-P reads first: plays left (default) or plays made.
+        The first feature of Power-P: from plays left (default) or plays made.
     v4 : {"s", "w"}, optional
-        What Power-P reads last: the deviation (default), or the share of plays that wait for a reward.
+        The last feature of Power-P: the standard deviation (default), or the share of plays that wait for
+        their reward.
     initial : mapping, str or path, optional
-        Values to begin with, or a policy file that has them.
+        Where the search begins: values of parameters, or a policy file.
     optimizer : str, optional
         `cma` (default) or `eda` (default of the paper's protocol), with settings such as
         `cma:population=24`.
@@ -241,33 +256,33 @@ def learn(
         t, and the candidate with the lowest value ever observed; `paper:problems=50,runs=10` has
         other numbers.
     seed : int
-        One seed, one result, whatever the number of threads.
+        The same seed gives the same result on any number of threads.
     effort : float
-        2 lets the search take twice as long, 0.5 half as long.
+        How long to search: 2 takes twice as long, 0.5 half as long.
     floor_effort : float, optional
-        How much is computed for the floor where it is a lower bound (see `lower_bound`); by default as
-        the effort, up to 1.
+        How long to compute the floor if it is a lower bound (see `lower_bound`); by default the effort, up
+        to 1.
     generations : int, optional
-        How many there are, instead of what the effort allows.
+        Number of generations, instead of what the effort allows.
     episodes : int, optional
-        How many a candidate of the first generation plays where candidates are simulated, 20,000 by
-        default; fewer leave a small effort more generations.
+        Episodes per candidate in the first generation if candidates are simulated, 20,000 by default. With
+        fewer, a small effort has more generations.
     time_limit : float or str, optional
-        Seconds that all of it may take, or a text such as 5m: floor, search, choice and measurement, but
-        not compiling. The result is the best that is known by then, which may be a classic (see
+        Time for the whole call, in seconds or as a text such as 5m: floor, search, choice and measurement, but
+        not compilation. The result is the best policy so far, which may be a classic (see
         `Learned.unbeaten`).
     threads : int, optional
-        All cores by default.
+        Threads to use; all cores by default.
     executor : concurrent.futures.Executor, optional
-        Hands parts of the work to other processes (docs/cluster.md); changes no result.
+        Other processes that share the work (docs/cluster.md); the result is the same.
     measured : bool
-        Whether the floor is computed, and the result compared with classics in the end.
+        Whether to compute the floor and to compare the result with classics at the end.
     out : path, optional
-        The policy file to write; a trace of all generations is written beside it.
+        The policy file to write; a trace of all generations is written next to it.
     resume : bool
-        Continue the run whose trace is there; the result is that of a run without a break.
+        Continue a run that was stopped, from its trace; the result is that of an uninterrupted run.
     force : bool
-        Overwrite what is there.
+        Overwrite existing files.
     progress : callable or bool, optional
         Called after each generation; a bar by default, False for none.
     announce : callable, optional

@@ -185,7 +185,7 @@ def _evaluate(
         tool = partial(exact.Exact, prior, horizon, feedback=task.feedback)
         arguments = (first[0].plan(prior, horizon), default_checkpoints(horizon))
         pending = workers.submit(tool, "alone", Job(arguments, seconds))
-    announce(f"measuring the result beside classics on {episodes:,} fresh problems ...")
+    announce(f"measuring the result and the classics on {episodes:,} fresh problems ...")
     if limit.given:
         # At least some are played, however little time is left.
         left = limit.left - (seconds if seconds <= patience else 0.0)

@@ -20,10 +20,16 @@ FORGET = 2.0
 class Choice:
     """An arm that was chosen.
 
-    arm: the arm to play
-    id: what its reward is told by
-    probability: with which the arm was chosen, given what was known
-    time: when, in seconds since 1970 (UTC)
+    Attributes
+    ----------
+    arm
+        The arm to play.
+    id : str
+        The id with which its reward is reported.
+    probability : float
+        The probability with which the arm was chosen, given what was known.
+    time : float
+        When it was chosen, in seconds since 1970 (UTC).
     """
 
     arm: ArmName

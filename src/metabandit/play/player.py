@@ -38,10 +38,15 @@ CHOOSE, REWARD, EXPIRE = "choose", "reward", "expire"
 class ArmView:
     """An arm as a player sees it.
 
-    index: what the policy compares, None if it compares nothing, or the arm awaits its first reward
-    mean, deviation, plays: of its rewards, the start's pseudo-observations included; an arm that has had
-        none shows the mean that it is judged by
-    rewarded: rewards so far; open: selections that have had none yet
+    Attributes
+    ----------
+    index : float or None
+        The number that the policy compares; None if it compares none, or the arm awaits its first reward.
+    mean, deviation, plays : float
+        Mean, standard deviation and number of the arm's rewards, including the pseudo-observations of the
+        start. An arm without rewards shows the mean by which it is judged.
+    rewarded, open : int
+        Rewards so far, and selections that still wait for theirs.
     """
 
     arm: ArmName
@@ -554,7 +559,8 @@ class Player(Shown):
 
     def __str__(self) -> str:
         waiting = sum(arm.open for arm in self._by_name.values())
-        return f"{self.name}: {self.plays} rewards, {waiting} selections open\n{self.table()}"
+        counted = f"{self.plays} reward{'' if self.plays == 1 else 's'}"
+        return f"{self.name}: {counted}, {waiting} waiting\n{self.table()}"
 
     # Keeping it ------------------------------------------------------------------------------
 
@@ -595,7 +601,7 @@ class Player(Shown):
         """
         target = check_new(path, (".json",), "the file of a player", force=True)
         if target.exists() and not _is_player(target):
-            raise InputError(f"{target} is there and is no player's file; choose another name")
+            raise InputError(f"{target} exists and is not a player's file; choose another name")
         # With the lock, so that of several threads the last one's state is what stays.
         with self._lock, written(target, "the player") as file:
             file.write((seal(json.dumps(self.to_dict(), indent=1))[0] + "\n").encode())

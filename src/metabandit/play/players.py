@@ -235,7 +235,7 @@ def begin_experiment(player: Player, found: Experiment) -> None:
     state = player.to_dict()
     kept = found.begin(state, list(player._by_name.values()))
     where = f"the experiment {found.name!r} in {found.store.name}"
-    _check_same(kept, state, where, "go on as it was begun, or choose another name")
+    _check_same(kept, state, where, "continue as it was begun, or choose another name")
 
 
 def open_experiment(found: Experiment) -> SharedPlayer | None:
@@ -257,6 +257,16 @@ def _shared(player: Player, found: Experiment, refresh: float) -> SharedPlayer:
     return shared
 
 
+def _told(value: Any) -> Any:
+    """A setting as a message shows it: the formula or the name of a policy, not all of its file."""
+    if not isinstance(value, dict):
+        return value
+    parameters = value.get("parameters") or {}
+    settings = ", ".join(f"{name}={number}" for name, number in parameters.items())
+    name = value.get("expression") or value.get("name") or value.get("kind") or value
+    return f"{name} ({settings})" if settings else name
+
+
 def _check_same(kept: dict[str, Any], wanted: dict[str, Any], where: str, remedy: str) -> None:
     """Refuse to go on with something else than what was begun."""
     kept, wanted = (json.loads(json.dumps(item)) for item in (kept, wanted))
@@ -266,7 +276,8 @@ def _check_same(kept: dict[str, Any], wanted: dict[str, Any], where: str, remedy
     for key, what in _SAME.items():
         if kept.get(key) != wanted[key]:
             raise InputError(
-                f"{where} was begun with {what}: {kept.get(key)}, not {wanted[key]}; {remedy}"
+                f"{where} was begun with {what}: {_told(kept.get(key))}, not {_told(wanted[key])}; "
+                f"{remedy}"
             )
 
 
@@ -358,7 +369,7 @@ def _check_format(value: Any, path: str | Path) -> None:
         hint = ""
         if isinstance(value, dict) and value.get("format") == POLICY_FORMAT:
             hint = ", but a policy: load reads it"
-        raise InputError(f'{path} is no player\'s file{hint}: it has no "format": "{FORMAT}"')
+        raise InputError(f'{path} is not a player\'s file{hint}: it has no "format": "{FORMAT}"')
     if value.get("version") != VERSION:
         raise InputError(
             f"{path} has version {value.get('version')!r}; this metabandit reads version {VERSION}. "
@@ -452,7 +463,10 @@ def _go_on(path: Path, fresh: Player | None) -> Player:
         state, *operations = values
         player = restore_player(state, path)
         if fresh is not None:
-            where, remedy = f"the journal {path}", "go on with load_player, or choose another file"
+            where, remedy = (
+                f"the journal {path}",
+                "continue it with load_player, or choose another file",
+            )
             _check_same(state, fresh.to_dict(), where, remedy)
             # What is to become of rewards from now on may be decided anew.
             now = fresh.terms

@@ -101,7 +101,7 @@ class Store:
             self.dialect = self.url.get_backend_name()
         except (sa.exc.ArgumentError, UnicodeError):
             raise InputError(
-                f"{url!r} is no URL of a database; write sqlite:///bandit.db or "
+                f"{url!r} is not the URL of a database; write sqlite:///bandit.db or "
                 f"postgresql+psycopg://user@host/database"
             ) from None
         if self.dialect not in ("sqlite", "postgresql"):

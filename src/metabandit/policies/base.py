@@ -427,7 +427,7 @@ class IndexPolicy(Policy):
 
 
 class ChoicePolicy(Policy):
-    """A rule of your own that is no index; each arm is played once before it is first asked.
+    """A rule of your own, for policies without an index; each arm is played once before the rule is first called.
 
     Parameters
     ----------

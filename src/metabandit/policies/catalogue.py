@@ -234,10 +234,10 @@ _NAME = re.compile(r"[A-Za-z][\w+.-]*")
 
 
 def register(entry: Entry) -> Entry:
-    """Add a policy to the catalogue: it is then known by name everywhere."""
+    """Add a policy to the catalogue, so that this process knows it by name everywhere."""
     if not _NAME.fullmatch(entry.name):
         raise InputError(
-            f"{entry.name!r} is no name for a policy: a letter, then letters, digits and any of _ - + . only"
+            f"{entry.name!r} cannot be the name of a policy: use a letter, then letters, digits and any of _ - + ."
         )
     for parameter in entry.parameters:
         if parameter.name == "start":

@@ -249,7 +249,7 @@ def _check_content(value: Any, path: str | Path) -> PolicyFile:
         hint = ""
         if isinstance(value, dict) and value.get("format") == PLAYER_FORMAT:
             hint = ", but a player's: load_player reads it"
-        raise InputError(f'{path} is no policy file{hint}: it has no "format": "{FORMAT}"')
+        raise InputError(f'{path} is not a policy file{hint}: it has no "format": "{FORMAT}"')
     if value.get("version") != VERSION or isinstance(value["version"], bool):
         raise InputError(
             f"{path} has version {value.get('version')!r}; this metabandit reads version {VERSION}. "
@@ -262,9 +262,10 @@ def _check_content(value: Any, path: str | Path) -> PolicyFile:
 
 
 def load(path: str | Path) -> Policy:
-    """The policy of a file that was learned, found or saved; tables call it by the file's name.
+    """Read a policy from a file; tables call it by the name of the file.
 
-    `.json` files are of `learn` and `search`, `.npz` files of `optimal`. See `Policy.player`.
+    `.json` files come from `learn`, `search` and `advise`, `.npz` files from `optimal`. To play the policy, see
+    `Policy.player`.
     """
     if str(path).endswith(".npz"):
         from .solved import OptimalPolicy

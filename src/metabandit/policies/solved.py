@@ -52,7 +52,7 @@ class OptimalPolicy(Policy):
     name : str, optional
         What tables call it.
     threads : int, optional
-        All cores by default.
+        Threads to use; all cores by default.
     progress : callable, optional
         Called as progress(states done, states in all).
     """
@@ -211,7 +211,7 @@ class OptimalPolicy(Policy):
         except Exception:
             # Whatever NumPy has to say about such a file does not help its owner.
             raise InputError(
-                f"{path} is no policy that metabandit saved, or it is damaged; save it again"
+                f"{path} is not a policy that metabandit saved, or it is damaged; save it again"
             ) from None
         return policy
 

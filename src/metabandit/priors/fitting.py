@@ -107,27 +107,26 @@ class Fitted(Shown):
         problems = len(self.history.problems)
         if problems < _FEW_PROBLEMS:
             found.append(
-                f"The history has {problems} test{'s' if problems > 1 else ''} only: how much arms differ "
-                f"is known roughly at best. Ten tests tell something, forty tell it well"
+                f"The history has only {problems} test{'s' if problems > 1 else ''}, which show only roughly how much "
+                f"arms differ. Ten tests give a first idea, forty a good one"
             )
         for arm, estimates in self.estimates.items():
             of = f" of {arm}" if arm else ""
             found += [self._width_warning(each, of) for each in estimates if each.name != "mean"]
         if self.plausible < 0.05:
             found.append(
-                f"The history hardly looks like one of this prior (chance of that: "
-                f"{self.plausible:.2g}): means may fall into groups, or some arms stand out. Look at "
-                f"--plot, and take figures for this prior with care"
+                f"The history does not fit this prior well (p = {self.plausible:.2g}): means may fall into groups, or some "
+                f"arms may stand out. Look at --plot, and be careful with results for this prior"
             )
         if self.levels is not None and self.levels < _UNLIKELY:
             found.append(
-                f"Tests differ in level (chance of that without: {self.levels:.1g}), so arms of one test "
-                f"are more alike than this prior says; fit with --hierarchical"
+                f"Tests differ in level (p = {self.levels:.1g}), so arms of one test are more alike than this prior "
+                f"says; fit with --hierarchical"
             )
         if self.differ is not None and self.differ < _UNLIKELY:
             found.append(
-                f"Arms differ by their name (chance of that without: {self.differ:.1g}); fit with --per-arm "
-                f"if the next test has the same arms"
+                f"Arms of the same name are alike (p = {self.differ:.1g}); fit with --per-arm if the next test has the "
+                f"same arms"
             )
         return [item for item in found if item]
 
@@ -136,14 +135,14 @@ class Fitted(Shown):
             return f"The history does not tell whether tests differ in level{of}; leave out --hierarchical"
         if each.low == 0.0:
             return (
-                f"The history is too short to tell whether arms differ at all{of}: noise alone explains "
-                f"it. Their {each.name} may be anything up to {each.high:.3g}; try that in place of "
-                f"{each.value:.3g}, too, before you act on this prior"
+                f"The history is too short to tell whether arms differ at all{of}: noise alone could explain it. Their "
+                f"{each.name} may be anything up to {each.high:.3g}; before you act on this prior, try that as well "
+                f"as {each.value:.3g}"
             )
         if each.high > 2.0 * each.low:
             return (
-                f"The {each.name} of means{of} is known to a factor of {each.high / each.low:.2g} only; see "
-                f"whether {each.low:.3g} and {each.high:.3g} lead to the same decision"
+                f"The {each.name} of means{of} is known only to a factor of {each.high / each.low:.2g}; check whether "
+                f"{each.low:.3g} and {each.high:.3g} lead to the same decision"
             )
         return ""
 
@@ -279,7 +278,7 @@ def fit_prior(
     hierarchical: bool = False,
     columns: Mapping[str, str] | None = None,
 ) -> Fitted:
-    """Fit a prior to past tests, so that the noise of their means is not taken for differences.
+    """Fit a prior to past tests: how much arms really differ, without the noise of their results.
 
     Parameters
     ----------
@@ -332,7 +331,7 @@ def _check(history: History, model: str) -> None:
     if len(history.plays) < 3:
         raise InputError(
             f"{history.name} has {len(history.plays)} arms in all: the spread of arms cannot be told from "
-            f"so few; say what you know in words, as in bernoulli:low=0.01,high=0.05"
+            f"so few; describe the prior instead, as in bernoulli:low=0.01,high=0.05"
         )
     sizes = np.bincount(history.problem.astype(int))
     if model == LEVELS and (len(sizes) < 3 or sizes.max() < 2):
@@ -353,8 +352,8 @@ def _maximise(history: History, model: str, arms: tuple[str, ...]) -> list[Maxim
         for total, what in ((history.total, "success"), (history.plays - history.total, "failure")):
             if not total.any():
                 raise InputError(
-                    f"{history.name} has no {what} at all, so it says nothing of how much arms differ; say "
-                    f"what you know in words, as in bernoulli:low=0.001,high=0.01"
+                    f"{history.name} has no {what} at all, so it does not show how much arms differ; describe "
+                    f"the prior instead, as in bernoulli:low=0.001,high=0.01"
                 )
     parts = [history]
     if model == PER_ARM:

@@ -284,7 +284,7 @@ def _count(sheet: Sheet, row: int, column: int, what: str) -> float:
     value = sheet.number(row, column, f"a number of {what} is needed")
     if value < 0 or value != math.floor(value):
         raise InputError(
-            f"{sheet.where(row, column)}: {sheet.rows[row][column]!r} is no number of {what}; a whole "
+            f"{sheet.where(row, column)}: {sheet.rows[row][column]!r} is not a number of {what}; a whole "
             f"number from 0 on is needed"
         )
     return value
@@ -394,7 +394,7 @@ def _read_counts(sheet: Sheet, columns: Mapping[str, int]) -> History:
             rate = sheet.number(row, column, "a share of successes is needed") if plays else 0.0
             if not 0.0 <= rate <= 1.0:
                 raise InputError(
-                    f"{sheet.where(row, column)}: {rate:g} is no share; it lies between 0 and 1, or is "
+                    f"{sheet.where(row, column)}: {rate:g} is not a share; it lies between 0 and 1, or is "
                     f"written with a percent sign"
                 )
             successes = round(rate * plays)

@@ -249,7 +249,7 @@ def _read_mean(sheet: Sheet, row: int, column: int, family: Family) -> float:
     low, high = family.support
     if not low <= value <= high:
         raise InputError(
-            f"{sheet.where(row, column)}: {value:g} is no mean of a {family.name} reward, "
+            f"{sheet.where(row, column)}: {value:g} cannot be the mean of a {family.name} reward, "
             f"which lies between {low:g} and {high:g}"
         )
     return value

@@ -100,8 +100,8 @@ def _load_run(path: Path, prefix: str) -> Report:
             f"{path} is neither JSON, as the commands print it with --json, nor the records of `reproduce`"
         ) from None
     if not isinstance(value, dict):
-        raise InputError(f"{path} is no result of a run; {SOURCES}")
-    with _as_damage(path, f"no result of a run; {SOURCES}"):
+        raise InputError(f"{path} is not the result of a run; {SOURCES}")
+    with _as_damage(path, f"not the result of a run; {SOURCES}"):
         try:
             return run_report(value, prefix)
         except InputError as error:
@@ -116,7 +116,7 @@ def check_targets(
         check_new(out, (".html", ".md"), "a report", force=force)
     for folder in (tables, figures):
         if folder is not None and folder.exists() and not folder.is_dir():
-            raise InputError(f"{folder} is no folder")
+            raise InputError(f"{folder} is not a folder")
 
 
 @with_progress("drawing")

@@ -68,7 +68,7 @@ def run_report(value: Run, prefix: str) -> Report:
     elif "policies" in value:
         title, parts = "Evaluation", _evaluation(value, prefix)
     else:
-        raise InputError(f"this is no result of a run; {SOURCES}")
+        raise InputError(f"this is not the result of a run; {SOURCES}")
     return Report(title, sections=make_sections(parts))
 
 

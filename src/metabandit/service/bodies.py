@@ -160,7 +160,7 @@ def read_body(kind: type[T], content: bytes) -> T:
 
 
 def _no_number(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no number in JSON")
+    raise ValueError(f"{word} is not a number in JSON")
 
 
 _PLAIN = {str: "string", float: "number", int: "integer", bool: "boolean", types.NoneType: "null"}

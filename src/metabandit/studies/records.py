@@ -141,7 +141,7 @@ class Records(Shown, dict[str, dict[str, Any]]):
             raise InputError(f"{path} has version {header.get('version')!r}, not {VERSION}")
         for number, record in enumerate(values[1:], 2):
             if not isinstance(record, dict) or not _KEYS <= record.keys():
-                raise _damaged(path, f"line {number} is no record")
+                raise _damaged(path, f"line {number} is not a record")
             self[record["id"]] = record
 
 

@@ -56,7 +56,7 @@ def reproduce(
     threads : int, optional
         Threads to use; all cores by default. Results do not depend on it.
     executor : Executor, optional
-        Hands parts of the work to other processes (docs/cluster.md); changes no result.
+        Other processes that share the work (docs/cluster.md); the result is the same.
     progress : callable, optional
         Called with the share that is done and with what is going on.
     announce : callable, optional

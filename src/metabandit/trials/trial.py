@@ -120,7 +120,10 @@ def operating_characteristics(
         )
     points, sides = read_points(arms or (), count), [] if grid is None else read_grid(grid)
     if not points and not sides:
-        raise InputError("no success rates were given: name points such as (0.3, 0.5), or a grid")
+        raise InputError(
+            "no success rates were given: give some (--at 0.3,0.5; in Python, (0.3, 0.5)), or a grid "
+            "(--grid 0.1:0.9:0.1)"
+        )
     told = Feedback.read(feedback)
     told.check(count, horizon)
     rows = sum(len(point.means) if isinstance(point, Table) else 1 for point in points)
@@ -136,7 +139,11 @@ def operating_characteristics(
     share = read_number(imbalance, "the imbalance")
     if not 0.0 <= share < 1.0:
         raise InputError(f"the imbalance must be at least 0 and below 1, not {share:g}")
-    least = None if fewer_than is None else check_whole(fewer_than, "fewer than", 1)
+    least = (
+        None
+        if fewer_than is None
+        else check_whole(fewer_than, "the number of patients (fewer than)", 1)
+    )
     looks = read_looks(look_every, horizon, told.ends(horizon))
     plans = [
         make_plan(item, horizon, prior=belief, minimum=minimum, progress=progress) for item in given

@@ -12,7 +12,7 @@ from .plan import LEARNED, SCALES, SETTINGS, Studied, policies_of, settings_of
 
 _METHOD = (
     "Policies that read the prior are given the one that problems are drawn from. All policies of a setting play the same "
-    "problems with the same rewards, the slow ones (Bayes-UCB, OGI, IDS, KG*) fewer of them. Intervals are of 95 %.",
+    "problems with the same rewards, the slow ones (Bayes-UCB, OGI, IDS, KG*) fewer of them. Intervals are 95 % intervals.",
     "The floor is a lower bound on the regret of any policy (docs/floor.md); the last column says how far above it the regret "
     "is. A policy may be closer to the best possible than to the floor.",
     "OGI looks one play ahead with the discount 1 - 1/t, IDS is the one by variances, KG* is kg-star. The learned policy is Power-1 "
