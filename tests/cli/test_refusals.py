@@ -15,6 +15,7 @@ FILES = {
     "newer.json": '{"format": "metabandit policy", "version": 99}',
     "sure.csv": "arm,reward,probability\na,1,1\nb,0,1\n",
     "sure-or-not.csv": "arm,reward,probability\na,1,1\nb,0,0\n",
+    "even.csv": "arm,reward,probability\na,1,0.5\nb,0,0.5\n",
     "half.json": '{"format": "metabandit pol',
 }
 # Commands are `evaluate` unless they begin with another one.
@@ -248,6 +249,13 @@ NAMED = [
     "fit | good.csv | --plot | fit.txt",
     "replay | sure.csv | --policy | ucb1 | --horizon | 0",
     "reproduce | --scale | huge",
+    "search | --length | 3 | --classes | none.npz",
+    "search | --operators | nosuch",
+    "search | --variables | nosuch",
+    "search | --length | 2 | --strategy | ucb1-tuned | --pulls | 0",
+    "advise | --value | -1",
+    "replay | even.csv | --policy | ucb1 | --horizon | 1 | --least | 3",
+    "replay | even.csv | --shares | a=2",
 ]
 
 

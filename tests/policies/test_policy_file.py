@@ -89,7 +89,7 @@ def change(content, keys, value):
         (["policy", "weights", "v2"], "1", "v2"),
         (["policy", "weights", "v2"], True, "v2"),
         (["policy", "values", "v3"], "s", "what v1, v2, v3 and v4 are"),
-        (["format"], "something", "no policy file"),
+        (["format"], "something", "not a policy file"),
         (["policy", "kind"], "neural", "damaged: policy"),
         (["policy", "weights", "v2"], "much", "v2"),
         (["policy", "weights", "v2"], float("nan"), "v2"),

@@ -14,7 +14,7 @@ _OPENINGS = {
     "--at": "a success rate must",
     "--batch": "the plays of a batch|the growth of|a batch of|batches|batch is for",
     "--boundary": "unknown boundary|the p-values of|a boundary",
-    "--classes": "the file of classes",
+    "--classes": "the class file",
     "--cluster": "the address of a scheduler",
     "--constants": "a constant of the grammar|the constants",
     "--delay": "a delay|delays|the mean of a delay",
