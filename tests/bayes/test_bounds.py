@@ -18,6 +18,7 @@ from metabandit.bayes import scenarios as scenarios_of
 from metabandit.bayes.bounds import kept_bound, lower_bound
 from metabandit.bayes.scenarios import Scenarios
 from tests import naive
+from tests.tiers import some
 
 UNIFORM = (1, 1)
 CASES = [
@@ -115,7 +116,7 @@ def test_gradient_is_the_change_of_the_gap():
     assert difference / change == pytest.approx(slope @ direction, rel=1e-3)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=some(15, 60), deadline=None)
 @given(arms=st.integers(2, 4), horizon=st.integers(1, 9), seed=st.integers(0, 10**6))
 def test_the_best_share_of_plays_is_found(arms, horizon, seed):
     given = scenarios(mb.Bernoulli(arms), horizon)

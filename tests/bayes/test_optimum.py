@@ -13,6 +13,7 @@ import metabandit as mb
 from metabandit.bayes import induction
 from tests import naive
 from tests.engine.test_exact import CASES, fractions, regret
+from tests.tiers import some
 
 
 @pytest.mark.parametrize("each_once", [False, True])
@@ -134,7 +135,7 @@ def test_the_memory_of_long_horizons():
 shapes = st.floats(0.05, 20.0)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=some(8, 25), deadline=None)
 @given(st.tuples(shapes, shapes), st.tuples(shapes, shapes), st.integers(2, 25))
 def test_nothing_is_below_the_floor(alpha, beta, horizon):
     prior = mb.Bernoulli(alpha=list(alpha), beta=list(beta))

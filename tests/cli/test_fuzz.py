@@ -20,6 +20,8 @@ from tests import fuzz
 from tests.attack import KINDS, attack, damaged
 from tests.commands import call
 
+pytestmark = pytest.mark.usefixtures("short_reports")
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):

@@ -18,6 +18,7 @@ from metabandit.engine import costs, exact, states
 from metabandit.language import parse
 from tests import naive
 from tests.studies.test_table1 import EXACT
+from tests.tiers import some
 
 REFERENCE = Path(__file__).parents[1] / "reference"
 # Whole numbers and halves, so that fractions are exact; one prior is the same for all arms.
@@ -304,7 +305,7 @@ def test_a_mirrored_prior_needs_no_mirror(monkeypatch):
 # Properties ----------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=some(8, 25), deadline=None)
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=5))
 def test_problems_can_be_turned_round(problems):
     """Exchanging the arms of a problem changes nothing for a policy that does not know them."""

@@ -11,6 +11,7 @@ import metabandit as mb
 from metabandit.learning import measure
 from metabandit.learning.spaces import make_space
 from metabandit.policies.file import PolicyFile, read_file
+from tests.tiers import some
 
 TWO = mb.Bernoulli(arms=2)
 
@@ -23,7 +24,7 @@ def _short_reports(monkeypatch):
 UNEVEN = mb.Bernoulli(arms=2, alpha=[3, 1], beta=[2, 1])
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=some(10, 40))
 @given(
     st.sampled_from(
         ["power-1", "power-2", "r + a/(n + b)", "ucb1", "ucb-v:c=1", "ucb2", "thompson"]
