@@ -353,7 +353,11 @@ def test_learn_gives_the_same(executor, space, prior, horizon, options):
     [
         ("exact", {}),
         ("halving", {"effort": 0.01}),
-        ("halving", {"effort": 0.01, "objective": "wins", "reference": "ucb1"}),
+        pytest.param(
+            "halving",
+            {"effort": 0.01, "objective": "wins", "reference": "ucb1"},
+            marks=pytest.mark.slow,
+        ),
         pytest.param("halving", {"effort": 0.01, "objective": "simple"}, marks=pytest.mark.slow),
         ("ucb1-tuned", {"pulls": 5000}),
     ],

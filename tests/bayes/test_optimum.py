@@ -71,7 +71,11 @@ def test_the_optimum_is_that_of_whole_slices(alpha, horizon):
 
 @pytest.mark.parametrize(
     ("horizon", "regret"),
-    [(10, 0.644880952380953), (100, 1.7482460156437014), (500, 3.0235195813436917)],
+    [
+        (10, 0.644880952380953),
+        (100, 1.7482460156437014),
+        pytest.param(500, 3.0235195813436917, marks=pytest.mark.slow),
+    ],
 )
 def test_known_regrets_of_two_uniform_arms(horizon, regret):
     assert mb.optimal(mb.Bernoulli(), horizon).regret == pytest.approx(regret, rel=1e-12)

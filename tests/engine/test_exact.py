@@ -207,7 +207,11 @@ TEN = [
 )
 @pytest.mark.parametrize(
     "prior",
-    [mb.Bernoulli(), mb.Bernoulli(alpha=[3, 1], beta=[2, 1]), mb.Bernoulli(alpha=0.5, beta=4)],
+    [
+        pytest.param(mb.Bernoulli(), marks=pytest.mark.slow),
+        mb.Bernoulli(alpha=[3, 1], beta=[2, 1]),
+        pytest.param(mb.Bernoulli(alpha=0.5, beta=4), marks=pytest.mark.slow),
+    ],
     ids=str,
 )
 def test_exact_is_what_simulation_estimates(prior, horizon):
@@ -252,7 +256,11 @@ def test_bayes_ucb_is_what_simulation_estimates():
 ALL = ["ucb1", "r", "s - r", "thompson", "eps_n-greedy", "ucb1-normal", "gittins", "optimal"]
 
 
-@pytest.mark.parametrize("prior", [mb.Bernoulli(), mb.Bernoulli(alpha=[3, 1], beta=2)], ids=str)
+@pytest.mark.parametrize(
+    "prior",
+    [mb.Bernoulli(), pytest.param(mb.Bernoulli(alpha=[3, 1], beta=2), marks=pytest.mark.slow)],
+    ids=str,
+)
 def test_parts_and_threads_change_nothing(monkeypatch, prior):
     options = {"method": "exact", "floor": False}
     whole = mb.evaluate(ALL, prior, 60, **options)

@@ -369,9 +369,9 @@ def test_shares_are_kept():
     It is played once or twice more at the beginning, and never less.
     """
     table = mb.Table([[0.9, 0.1]])
-    found = exact("r", table, 200, Feedback(min_share=0.1))
-    assert 20.0 <= found.plays[1] <= 21.5
-    assert exact("r", table, 100, Feedback(min_share=0.5)).plays[0] == pytest.approx(50.0, abs=1e-9)
+    found = exact("r", table, 100, Feedback(min_share=0.1))
+    assert 10.0 <= found.plays[1] <= 11.5
+    assert exact("r", table, 50, Feedback(min_share=0.5)).plays[0] == pytest.approx(25.0, abs=1e-9)
 
 
 @pytest.mark.parametrize(

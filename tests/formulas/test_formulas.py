@@ -507,7 +507,7 @@ def test_a_search_goes_on_from_its_state(five, kind, monkeypatch):
     [
         pytest.param("simple", None, marks=pytest.mark.slow),
         ("wins", "ucb1-tuned"),
-        ("quantile:q=0.9", None),
+        pytest.param("quantile:q=0.9", None, marks=pytest.mark.slow),
         pytest.param("worst", None, marks=pytest.mark.slow),
     ],
 )

@@ -39,7 +39,12 @@ def test_two_numbers_beat_the_papers_formula():
             marks=pytest.mark.slow,
         ),
         ("ucb1", mb.Gaussian(arms=3), {"generations": 4, "episodes": 2000, "floor_effort": 0.02}),
-        ("ucb1", TWO, {"objective": "wins", "reference": "ucb1-tuned", "generations": 3}),
+        pytest.param(
+            "ucb1",
+            TWO,
+            {"objective": "wins", "reference": "ucb1-tuned", "generations": 3},
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_one_seed_one_policy_on_any_number_of_threads(space, prior, options):

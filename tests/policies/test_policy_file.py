@@ -154,7 +154,12 @@ def test_parameters_are_those_of_the_expression(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "prior", [mb.TruncatedGaussian(arms=2), mb.Table([[0.1, 0.2, 0.3]]), mb.BetaRewards(arms=2)]
+    "prior",
+    [
+        mb.TruncatedGaussian(arms=2),
+        mb.Table([[0.1, 0.2, 0.3]]),
+        pytest.param(mb.BetaRewards(arms=2), marks=pytest.mark.slow),
+    ],
 )
 def test_policies_without_a_floor_are_read_back(tmp_path, prior):
     path = tmp_path / "policy.json"
