@@ -264,6 +264,7 @@ def test_the_policy_of_today_is_kept_where_nothing_is_better():
         ),
     ],
 )
+@pytest.mark.usefixtures("no_search")
 def test_any_policy_can_be_what_is_done_today(today):
     found = mb.advise(mb.Bernoulli(arms=3), 8, today=today, effort=0.0005)
     assert found.today.name == today

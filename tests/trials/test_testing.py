@@ -189,7 +189,7 @@ def test_conditional_and_fisher_agree_where_nothing_adapts():
 )
 def test_a_p_value_for_the_outcome(test):
     """The test rejects where it is at most the level; for equal numbers it is Fisher's or Barnard's."""
-    horizon = some(6, 7)
+    horizon = some(5, 7)
     final = mb.final_states("thompson", horizon)
     region = [
         final.p_value(n, s, test=test) <= 0.25

@@ -90,6 +90,7 @@ def test_two_arms(name):
             assert trial.method == "exact"
 
 
+@pytest.mark.slow
 def test_eight_patients():
     _, shares = designs(8)["thompson"]
     rates = exactly((0.3, 0.5))
@@ -191,7 +192,10 @@ def test_early_stopping(batch):
     assert expected["patients"] < horizon - 1
 
 
-@pytest.mark.parametrize("name", ["thompson", "crdp:degree=0.9,minimum=2", "greedy"])
+@pytest.mark.parametrize(
+    "name",
+    ["thompson", pytest.param("crdp:degree=0.9,minimum=2", marks=pytest.mark.slow), "greedy"],
+)
 def test_the_conditional_test_of_the_design(name):
     horizon = 7
     minimum, shares = designs(horizon)[name]
