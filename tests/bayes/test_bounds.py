@@ -187,7 +187,7 @@ def test_gaussian_penalties_have_mean_zero_without_error():
     ("prior", "horizon"),
     [
         pytest.param(mb.Bernoulli(2), 30, marks=pytest.mark.slow),
-        (mb.Bernoulli(2, alpha=[3, 1], beta=[1, 2]), 40),
+        pytest.param(mb.Bernoulli(2, alpha=[3, 1], beta=[1, 2]), 40, marks=pytest.mark.slow),
         pytest.param(mb.Bernoulli(2, alpha=1, beta=9), 50, marks=pytest.mark.slow),
         pytest.param(mb.Bernoulli(3), 20, marks=pytest.mark.slow),
         (mb.Bernoulli(3, alpha=0.5, beta=0.5), 15),

@@ -51,6 +51,7 @@ def test_the_saved_optimal_policy_has_the_regret_of_the_recursion(tmp_path, star
         solved.save(path)
 
 
+@pytest.mark.slow
 def test_threads_do_not_change_the_optimum():
     for prior, horizon in [
         (mb.Bernoulli(), 300),

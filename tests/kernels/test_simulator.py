@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import metabandit as mb
+from metabandit.engine import engine
 from metabandit.engine.precision import Precision
 from metabandit.engine.simulated import Sampling, Simulation
 from metabandit.policies import CATALOGUE
@@ -229,12 +230,14 @@ SEVERAL = ["ucb1", "ucb1-tuned", "r + 3/(n + 2)", "thompson", "eps_n-greedy", "u
 
 def figures(**options):
     prior = mb.Bernoulli(arms=options.pop("arms", 2), alpha=2)
-    result = mb.evaluate(SEVERAL, prior, 50, episodes=10_000, seed=7, **options)
+    result = mb.evaluate(SEVERAL, prior, 50, episodes=4_000, seed=7, **options)
     return result.to_dict(), result.covariance.tolist()
 
 
 @pytest.mark.parametrize("arms", [2, pytest.param(5, marks=pytest.mark.slow)])
-def test_threads_and_block_size_change_nothing(arms):
+def test_threads_and_block_size_change_nothing(arms, monkeypatch):
+    # Eight chunks, which threads share.
+    monkeypatch.setattr(engine, "_CHUNK_WORK", 1)
     alone = figures(threads=1, arms=arms)
     assert figures(threads=2, arms=arms) == alone
     assert figures(threads=3, lanes=64, arms=arms) == alone

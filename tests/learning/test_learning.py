@@ -21,6 +21,7 @@ def test_ten_plays_are_learned_to_the_optimum():
     assert found.comparison.ranking()[0].policy == found.policy.name
 
 
+@pytest.mark.slow
 def test_two_numbers_beat_the_papers_formula():
     found = mb.learn("r + a/(n + b)", TWO, 100, effort=0.3)
     formula = mb.evaluate("r + 1/(n + 1/2)", TWO, 100, start="prior-counts")[0]

@@ -423,7 +423,7 @@ RUNS = {
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.slow] if name in ("tuned", "wins") else [])
+        pytest.param(name, marks=[pytest.mark.slow] if name in ("power", "tuned", "wins") else [])
         for name in RUNS
     ],
 )

@@ -149,7 +149,11 @@ def test_large_fixed_designs_have_the_power_of_statsmodels():
 
 @pytest.mark.parametrize(
     "test",
-    ["exact", "exact-conditional", pytest.param("exact:statistic=bayes", marks=pytest.mark.slow)],
+    [
+        pytest.param("exact", marks=pytest.mark.slow),
+        "exact-conditional",
+        pytest.param("exact:statistic=bayes", marks=pytest.mark.slow),
+    ],
 )
 def test_the_designs_own_test_keeps_its_level(test):
     nulls = [(p, p) for p in np.linspace(0.01, 0.99, 99)]
@@ -182,7 +186,7 @@ def test_conditional_and_fisher_agree_where_nothing_adapts():
 @pytest.mark.parametrize(
     "test",
     [
-        "exact",
+        pytest.param("exact", marks=pytest.mark.slow),
         "exact-conditional",
         pytest.param("exact:statistic=z-unpooled", marks=pytest.mark.slow),
     ],

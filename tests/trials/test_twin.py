@@ -70,7 +70,14 @@ def by_bayes(n, s):
     return max(better, 1 - better) > Fraction(4, 5)
 
 
-@pytest.mark.parametrize("name", designs(6))
+# The others are of a kind with one of these.
+QUICK = ("equal", "thompson:a=2,b=1", "ucb1", "crdp:degree=0.9,minimum=2")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in designs(6)],
+)
 def test_two_arms(name):
     horizon = 6
     minimum, shares = designs(horizon)[name]
