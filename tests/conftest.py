@@ -1,7 +1,8 @@
 """What all tests have in common.
 
-Continuous integration draws the same hypothesis examples each time; people draw new ones. Formula
-classes are kept in a folder of the tests' own.
+Continuous integration draws the same hypothesis examples each time; people draw new ones. Where slow
+tests are left out, there are fewer of them (tiers.py). Formula classes are kept in a folder of the
+tests' own.
 """
 
 import os
@@ -10,9 +11,15 @@ import shutil
 import pytest
 from hypothesis import settings
 
-settings.register_profile("repeatable", derandomize=True)
-if os.environ.get("CI"):
-    settings.load_profile("repeatable")
+from tests import tiers
+
+
+def pytest_configure(config):
+    """Tests are read after this."""
+    tiers.quick = "not slow" in config.option.markexpr
+    chosen = settings(max_examples=tiers.some(25, 100), derandomize=bool(os.environ.get("CI")))
+    settings.register_profile("ours", chosen)
+    settings.load_profile("ours")
 
 
 def pytest_collection_modifyitems(items):
@@ -40,6 +47,16 @@ def _own_operators():
     yield
     OPERATORS.clear()
     OPERATORS.update(before)
+
+
+@pytest.fixture(scope="module")
+def short_reports():
+    """For files that look at other things than the measurement at the end, which need not be precise there."""
+    from metabandit.learning import measure
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measure, "_MOST_EPISODES", 20_000)
+        yield
 
 
 @pytest.fixture(scope="session")

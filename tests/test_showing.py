@@ -20,6 +20,8 @@ import metabandit as mb
 from metabandit import progress as bars
 from metabandit.showing import Shown
 
+pytestmark = pytest.mark.usefixtures("short_reports")
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
 PAST = {"test": [1, 1, 2, 2, 3, 3], "sent": [1000] * 6, "clicks": [31, 52, 18, 40, 61, 29]}
 

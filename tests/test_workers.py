@@ -353,7 +353,11 @@ def test_learn_gives_the_same(executor, space, prior, horizon, options):
     [
         ("exact", {}),
         ("halving", {"effort": 0.01}),
-        ("halving", {"effort": 0.01, "objective": "wins", "reference": "ucb1"}),
+        pytest.param(
+            "halving",
+            {"effort": 0.01, "objective": "wins", "reference": "ucb1"},
+            marks=pytest.mark.slow,
+        ),
         pytest.param("halving", {"effort": 0.01, "objective": "simple"}, marks=pytest.mark.slow),
         ("ucb1-tuned", {"pulls": 5000}),
     ],
@@ -377,7 +381,7 @@ def test_faults_of_policies_are_the_same(executor):
 
 def test_pieces_carry_programs_and_seeds(small):
     executor = Backwards()
-    mb.learn("power-2", mb.Bernoulli(arms=3), 50, generations=1, measured=False, executor=executor)
+    mb.learn("power-2", mb.Bernoulli(arms=4), 20, generations=1, measured=False, executor=executor)
     assert executor.calls > 3
     assert executor.bytes < 100_000  # 20,000 problems, all their arms
 
@@ -401,8 +405,8 @@ def test_large_tables_stay_here(small):
 @pytest.mark.slow
 def test_a_pool_that_breaks_says_so(small, tmp_path):
     out = tmp_path / "policy.json"
-    options = {"episodes": 400, "generations": 40, "measured": False}
-    wanted = mb.learn("ucb1", mb.Bernoulli(arms=4), 300, **options)
+    options = {"episodes": 400, "generations": 12, "measured": False}
+    wanted = mb.learn("ucb1", mb.Bernoulli(arms=4), 100, **options)
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
 
         def kill(generation):
@@ -411,9 +415,9 @@ def test_a_pool_that_breaks_says_so(small, tmp_path):
 
         with pytest.raises(mb.WorkerError, match=r"died|takes no more work"):
             mb.learn(
-                "ucb1", mb.Bernoulli(arms=4), 300, executor=pool, out=out, progress=kill, **options
+                "ucb1", mb.Bernoulli(arms=4), 100, executor=pool, out=out, progress=kill, **options
             )
-    found = mb.learn("ucb1", mb.Bernoulli(arms=4), 300, out=out, resume=True, **options)
+    found = mb.learn("ucb1", mb.Bernoulli(arms=4), 100, out=out, resume=True, **options)
     assert found.parameters == wanted.parameters
 
 

@@ -22,9 +22,11 @@ def free_memory() -> int:
     """Return the bytes that are free on the machine, or in its container."""
     free = []
     try:
-        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                free.append(1024 * int(line.split()[1]))
+        with open("/proc/meminfo", encoding="ascii") as file:
+            for line in file:
+                if line.startswith("MemAvailable:"):
+                    free.append(1024 * int(line.split()[1]))
+                    break
     except OSError:
         pass
     if not free:

@@ -384,6 +384,7 @@ def test_environments_are_played_in_step(mode):
     envs.close()
 
 
+@pytest.mark.slow
 def test_our_policy_has_the_same_regret_in_the_environment():
     prior = mb.Bernoulli(arms=3)
     played = play_env("ucb1", BanditEnv(prior, 40), episodes=500, seed=2)

@@ -17,6 +17,7 @@ from metabandit.advice.steps import recommend
 from metabandit.engine.limits import TimeLimit
 from metabandit.engine.results import NORMAL_95
 from metabandit.engine.task import read_task, stream
+from tests import tiers
 from tests.commands import call
 
 SMALL = {"effort": 0.001, "seed": 3}
@@ -29,6 +30,18 @@ def advice(tmp_path_factory):
     out = tmp_path_factory.mktemp("advice") / "advice.json"
     told = {"today": TODAY, "unit": "clicks", "value": 0.5}
     return mb.advise(mb.Bernoulli(arms=3), 30, out=out, threads=2, **told, **SMALL)
+
+
+@pytest.fixture
+def no_search(monkeypatch):
+    """For tests of what is known before other policies and problems are looked at: in the quick tier, they are not."""
+    if tiers.quick:
+
+        def announce(found):
+            found.seconds = found._estimates(found.task.effort)
+
+        monkeypatch.setattr(steps.Steps, "_search", announce)
+        monkeypatch.setattr(steps.Steps, "_vary", lambda _: None)
 
 
 @pytest.fixture(scope="module")
@@ -177,6 +190,7 @@ def test_an_advice_shows_itself(exact_advice):
     assert len(axes.get_yticklabels()) == len(exact_advice.policies)
 
 
+@pytest.mark.usefixtures("no_search")
 def test_a_prior_as_text():
     found = mb.advise("bernoulli:low=0.1,high=0.5", 10, arms=2, **SMALL)
     assert found.arms == 2
@@ -231,6 +245,7 @@ def test_nothing_is_recommended_that_is_worse_than_the_best_baseline(noise):
         assert regrets[recommend(_Ranked(regrets, noise), there)] <= regrets[0]
 
 
+@pytest.mark.slow
 def test_the_policy_of_today_is_kept_where_nothing_is_better():
     """Arms that are equal in all problems."""
     equal = mb.Table(np.full((30, 3), 0.3))
@@ -249,6 +264,7 @@ def test_the_policy_of_today_is_kept_where_nothing_is_better():
         ),
     ],
 )
+@pytest.mark.usefixtures("no_search")
 def test_any_policy_can_be_what_is_done_today(today):
     found = mb.advise(mb.Bernoulli(arms=3), 8, today=today, effort=0.0005)
     assert found.today.name == today
@@ -336,7 +352,14 @@ def test_an_effort_with_a_time_limit_ends_before_it():
     assert regrets[0] == regrets[1]
 
 
-@pytest.mark.parametrize("part", ["_search", "_compare", "_find_floor", "_vary"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        "_search",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("_compare", "_find_floor")),
+        "_vary",
+    ],
+)
 def test_an_interrupted_advice_says_what_is_known(part, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
@@ -357,7 +380,9 @@ def test_an_interrupt_before_anything_is_known_goes_on(monkeypatch):
         mb.advise(mb.Bernoulli(arms=3), 20, **SMALL)
 
 
-def test_the_time_is_announced_without_a_limit():
+def test_the_time_is_announced_without_a_limit(monkeypatch):
+    monkeypatch.setattr(steps.Steps, "_vary", lambda _: None)
+    monkeypatch.setattr(steps, "find_readable", lambda *_: None)
     said = []
     mb.advise(mb.Bernoulli(arms=3), 20, announce=said.append, **SMALL)
     assert any("this takes about" in text for text in said)
@@ -445,6 +470,7 @@ def test_neighbours_keep_or_lower_the_mean():
     assert sum((lower.prior.alpha[0], lower.prior.beta[0])) == pytest.approx(8)
 
 
+@pytest.mark.slow
 def test_a_prior_of_ones_own(tmp_path):
     out = tmp_path / "advice.json"
     found = mb.advise(Own(), 6, effort=0.001, out=out)
@@ -456,6 +482,7 @@ def test_a_prior_of_ones_own(tmp_path):
 # Searching --------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("no_search")
 def test_what_cannot_be_played_is_skipped_with_the_reason():
     gaussian = read_task(mb.Gaussian(arms=2), 50)
     assert obstacle(mb.policy("gittins"), gaussian) is None
@@ -486,6 +513,7 @@ def test_pseudo_observations_make_the_best_linear_estimate():
     assert start_for(mb.Hierarchical(arms=3, mean=0.1, between=0.05, within=0.01), 0).each_once
 
 
+@pytest.mark.usefixtures("no_search")
 def test_a_policy_that_fails_is_left_out_and_said_so(monkeypatch):
     entry = mb.Entry("failing", "1/(n - 2)", "infinite after two plays")
     monkeypatch.setitem(mb.policies.CATALOGUE, "failing", entry)

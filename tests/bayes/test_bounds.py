@@ -18,6 +18,7 @@ from metabandit.bayes import scenarios as scenarios_of
 from metabandit.bayes.bounds import kept_bound, lower_bound
 from metabandit.bayes.scenarios import Scenarios
 from tests import naive
+from tests.tiers import some
 
 UNIFORM = (1, 1)
 CASES = [
@@ -115,7 +116,7 @@ def test_gradient_is_the_change_of_the_gap():
     assert difference / change == pytest.approx(slope @ direction, rel=1e-3)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=some(15, 60), deadline=None)
 @given(arms=st.integers(2, 4), horizon=st.integers(1, 9), seed=st.integers(0, 10**6))
 def test_the_best_share_of_plays_is_found(arms, horizon, seed):
     given = scenarios(mb.Bernoulli(arms), horizon)
@@ -185,10 +186,10 @@ def test_gaussian_penalties_have_mean_zero_without_error():
 @pytest.mark.parametrize(
     ("prior", "horizon"),
     [
-        (mb.Bernoulli(2), 30),
-        (mb.Bernoulli(2, alpha=[3, 1], beta=[1, 2]), 40),
-        (mb.Bernoulli(2, alpha=1, beta=9), 50),
-        (mb.Bernoulli(3), 20),
+        pytest.param(mb.Bernoulli(2), 30, marks=pytest.mark.slow),
+        pytest.param(mb.Bernoulli(2, alpha=[3, 1], beta=[1, 2]), 40, marks=pytest.mark.slow),
+        pytest.param(mb.Bernoulli(2, alpha=1, beta=9), 50, marks=pytest.mark.slow),
+        pytest.param(mb.Bernoulli(3), 20, marks=pytest.mark.slow),
         (mb.Bernoulli(3, alpha=0.5, beta=0.5), 15),
     ],
     ids=str,
@@ -200,7 +201,7 @@ def test_bound_is_below_the_optimum_and_not_far(prior, horizon):
     assert bound.regret > 0.85 * best - 3.0 * bound.standard_error
 
 
-@pytest.mark.parametrize("means", [(1.0, 1.0), (6.0, 540.0)])
+@pytest.mark.parametrize("means", [(1.0, 1.0), pytest.param((6.0, 540.0), marks=pytest.mark.slow)])
 def test_tables_by_stages_are_those_by_pairs(means, monkeypatch):
     """The indices and slopes of a long horizon, within what the interpolation of few entries loses."""
     prior = mb.Bernoulli(4, alpha=means[0], beta=means[1])

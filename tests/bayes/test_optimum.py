@@ -13,6 +13,7 @@ import metabandit as mb
 from metabandit.bayes import induction
 from tests import naive
 from tests.engine.test_exact import CASES, fractions, regret
+from tests.tiers import some
 
 
 @pytest.mark.parametrize("each_once", [False, True])
@@ -50,6 +51,7 @@ def test_the_saved_optimal_policy_has_the_regret_of_the_recursion(tmp_path, star
         solved.save(path)
 
 
+@pytest.mark.slow
 def test_threads_do_not_change_the_optimum():
     for prior, horizon in [
         (mb.Bernoulli(), 300),
@@ -70,7 +72,11 @@ def test_the_optimum_is_that_of_whole_slices(alpha, horizon):
 
 @pytest.mark.parametrize(
     ("horizon", "regret"),
-    [(10, 0.644880952380953), (100, 1.7482460156437014), (500, 3.0235195813436917)],
+    [
+        (10, 0.644880952380953),
+        (100, 1.7482460156437014),
+        pytest.param(500, 3.0235195813436917, marks=pytest.mark.slow),
+    ],
 )
 def test_known_regrets_of_two_uniform_arms(horizon, regret):
     assert mb.optimal(mb.Bernoulli(), horizon).regret == pytest.approx(regret, rel=1e-12)
@@ -134,7 +140,7 @@ def test_the_memory_of_long_horizons():
 shapes = st.floats(0.05, 20.0)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=some(8, 25), deadline=None)
 @given(st.tuples(shapes, shapes), st.tuples(shapes, shapes), st.integers(2, 25))
 def test_nothing_is_below_the_floor(alpha, beta, horizon):
     prior = mb.Bernoulli(alpha=list(alpha), beta=list(beta))

@@ -11,6 +11,8 @@ from metabandit.policies import CATALOGUE
 from metabandit.priors import PRIORS
 from tests.commands import answer, refused
 
+pytestmark = pytest.mark.usefixtures("short_reports")
+
 FIRST = """evaluate | ucb1:C=0.17 | ucb1-tuned | r + 3/(n + 2) | --prior | bernoulli:alpha=1,beta=1
 | --arms | 2 | --horizon | 100 | --episodes | 20000 | --seed | 1"""
 SECOND = """evaluate | thompson | moss | --prior | truncated-gaussian:regret=parent | --horizon | 50

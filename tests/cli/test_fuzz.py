@@ -19,6 +19,9 @@ from metabandit.cli import app
 from tests import fuzz
 from tests.attack import KINDS, attack, damaged
 from tests.commands import call
+from tests.tiers import some
+
+pytestmark = pytest.mark.usefixtures("short_reports")
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +67,7 @@ def test_every_command_and_option_is_attacked():
         assert known == set(fuzz.OPTIONS[name]), name
 
 
-@attacks(60)
+@attacks(some(20, 60))
 @given(random=st.randoms(use_true_random=False))
 def test_odd_command_lines(random, folder):
     _attack(random, folder)
@@ -77,7 +80,7 @@ def test_many_odd_command_lines(folder):
 
 
 @pytest.mark.parametrize("name", KINDS)
-@attacks(4)
+@attacks(some(2, 4))
 @given(random=st.randoms(use_true_random=False))
 def test_damaged_files(random, name, folder):
     damaged(name, random, folder)

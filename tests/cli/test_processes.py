@@ -97,7 +97,7 @@ def test_a_killed_run_is_resumed_bit_for_bit(tmp_path):
 
 @pytest.mark.parametrize("name", ["SIGINT", pytest.param("SIGTERM", marks=pytest.mark.slow)])
 def test_an_interrupted_run_writes_the_best_so_far(tmp_path, name):
-    command = "learn | --space | power-1 | --horizon | 80 | --effort | 50 | --out | policy.json"
+    command = "learn | --space | power-1 | --horizon | 40 | --effort | 50 | --out | policy.json"
     with begin(command, tmp_path) as process:
         wait_for_generations(tmp_path / "policy.trace.jsonl", 3, process)
         process.send_signal(getattr(signal, name))
@@ -108,7 +108,7 @@ def test_an_interrupted_run_writes_the_best_so_far(tmp_path, name):
     content = json.loads((tmp_path / "policy.json").read_text("utf-8"))
     assert content["learned"]["stopped"] == "interrupted"
     assert content["learned"]["regret"]["mean"] > 1.0
-    answer("evaluate | policy.json | --horizon | 80", tmp_path)
+    answer("evaluate | policy.json | --horizon | 40", tmp_path)
 
 
 SEARCH = """search | --horizon | 20 | --length | 4 | --strategy | ucb1-tuned | --pulls | 2500000 | --top | 3

@@ -18,6 +18,7 @@ from metabandit.engine import costs, exact, states
 from metabandit.language import parse
 from tests import naive
 from tests.studies.test_table1 import EXACT
+from tests.tiers import some
 
 REFERENCE = Path(__file__).parents[1] / "reference"
 # Whole numbers and halves, so that fractions are exact; one prior is the same for all arms.
@@ -206,7 +207,11 @@ TEN = [
 )
 @pytest.mark.parametrize(
     "prior",
-    [mb.Bernoulli(), mb.Bernoulli(alpha=[3, 1], beta=[2, 1]), mb.Bernoulli(alpha=0.5, beta=4)],
+    [
+        pytest.param(mb.Bernoulli(), marks=pytest.mark.slow),
+        mb.Bernoulli(alpha=[3, 1], beta=[2, 1]),
+        pytest.param(mb.Bernoulli(alpha=0.5, beta=4), marks=pytest.mark.slow),
+    ],
     ids=str,
 )
 def test_exact_is_what_simulation_estimates(prior, horizon):
@@ -251,7 +256,11 @@ def test_bayes_ucb_is_what_simulation_estimates():
 ALL = ["ucb1", "r", "s - r", "thompson", "eps_n-greedy", "ucb1-normal", "gittins", "optimal"]
 
 
-@pytest.mark.parametrize("prior", [mb.Bernoulli(), mb.Bernoulli(alpha=[3, 1], beta=2)], ids=str)
+@pytest.mark.parametrize(
+    "prior",
+    [mb.Bernoulli(), pytest.param(mb.Bernoulli(alpha=[3, 1], beta=2), marks=pytest.mark.slow)],
+    ids=str,
+)
 def test_parts_and_threads_change_nothing(monkeypatch, prior):
     options = {"method": "exact", "floor": False}
     whole = mb.evaluate(ALL, prior, 60, **options)
@@ -304,7 +313,7 @@ def test_a_mirrored_prior_needs_no_mirror(monkeypatch):
 # Properties ----------------------------------------------------------------------------------
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=some(8, 25), deadline=None)
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=5))
 def test_problems_can_be_turned_round(problems):
     """Exchanging the arms of a problem changes nothing for a policy that does not know them."""

@@ -9,6 +9,8 @@ import pytest
 import metabandit as mb
 from tests.commands import answer
 
+pytestmark = pytest.mark.usefixtures("short_reports")
+
 
 @pytest.fixture(autouse=True)
 def _own_cache(monkeypatch, tmp_path):

@@ -33,6 +33,7 @@ from tests.exporting.test_export import (
     with_exceptions,
 )
 from tests.exporting.test_export_text import learned as learned
+from tests.tiers import some
 
 RUN = ("sqlite", "duckdb", "postgresql")
 OTHERS = tuple(name for name in DIALECTS if name not in RUN)
@@ -64,7 +65,7 @@ def test_an_arm_without_rewards_may_have_nulls(database, batch):
 
 
 def test_the_index_is_that_of_the_machine(database):
-    tables = list(arms_tables(3, 1 if database.dialect == "duckdb" else 4))
+    tables = list(arms_tables(3, 1 if database.dialect == "duckdb" else some(2, 4)))
     infinite = 0
     for policy in queries(POLICIES):
         query = query_of(policy, database, horizon=HORIZON)
@@ -312,7 +313,7 @@ def test_sqlglot_parses_every_query(dialect):
     reading = {"postgresql": "postgres"}.get(dialect, dialect)
     texts = [
         mb.export(policy, "sql", dialect=dialect, horizon=HORIZON, batch=batch)
-        for policy in queries(POLICIES)[:: 1 if dialect == "bigquery" else 3]
+        for policy in queries(POLICIES)[:: some(7, 1) if dialect == "bigquery" else some(20, 3)]
         if has_query(policy, dialect)
         for batch in (None, 500)
     ]
@@ -360,7 +361,7 @@ def test_other_dialects_say_the_same_when_they_are_transpiled(dialect):
     ]
     several += ["kl-ucb"] if DIALECTS[dialect].recursive else []
     with open_database("duckdb") as database:
-        for policy in several:
+        for policy in several[:: some(2, 1)]:
             for batch in (None, 30):
                 text = mb.export(policy, "sql", dialect=dialect, horizon=99, batch=batch)
                 text = sqlglot.transpile(text, read=dialect, write="duckdb")[0]

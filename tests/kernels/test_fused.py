@@ -45,8 +45,9 @@ def both(
 
 
 @pytest.fixture(autouse=True)
-def _nothing_on_disk(monkeypatch: pytest.MonkeyPatch, tmp_path):
-    monkeypatch.setattr(fused, "FUSED", str(tmp_path))
+def _own_code(monkeypatch: pytest.MonkeyPatch):
+    """Code of the tests' own, kept as long as that of the kernels: it is compiled once, not in every run."""
+    monkeypatch.setattr(fused, "FUSED", f"{fused.FUSED}/tests")
     monkeypatch.setattr(fused, "_found", {})
     monkeypatch.setattr(fused, "_spent", {})
 
@@ -95,27 +96,35 @@ def test_what_has_no_code_of_its_own_is_played_by_the_machine(text, monkeypatch)
     assert not any(fused._found.values())
 
 
-ELSEWHERE = """
+COMPUTE = """
 import sys
 import metabandit as mb
 from metabandit.kernels import fused
-fused.FUSED, fused._PATIENCE = sys.argv[1], float(sys.argv[2])
+fused.FUSED, fused._PATIENCE = sys.argv[1], 0.0
 found = mb.evaluate("r + 2/(n + 3)", mb.Bernoulli(arms=2), 20, method="monte-carlo", floor=False)
 print(repr(found[0].mean_regret), sum(code is not None for code in fused._found.values()))
 """
 
 
-def test_other_processes_find_the_code_on_disk(tmp_path):
-    def run(folder, patience):
-        done = subprocess.run(
-            [sys.executable, "-c", ELSEWHERE, str(tmp_path / folder), patience],
-            capture_output=True,
-            text=True,
-            check=False,
+@pytest.mark.slow
+def test_other_processes_find_the_code_on_disk(tmp_path, monkeypatch):
+    written = subprocess.run(
+        [sys.executable, "-c", COMPUTE, str(tmp_path / "code")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert written.returncode == 0, written.stderr
+    found = [written.stdout.split()]
+    # This process compiles nothing: it reads, or the machine plays.
+    monkeypatch.setattr(fused, "_PATIENCE", np.inf)
+    for folder in ("code", "nothing"):
+        monkeypatch.setattr(fused, "FUSED", str(tmp_path / folder))
+        fused._found.clear()
+        result = mb.evaluate(
+            "r + 2/(n + 3)", mb.Bernoulli(arms=2), 20, method="monte-carlo", floor=False
         )
-        assert done.returncode == 0, done.stderr
-        return done.stdout.split()
-
-    written, read, machine = run("code", "0"), run("code", "inf"), run("nothing", "inf")
-    assert written[0] == read[0] == machine[0]
-    assert [written[1], read[1], machine[1]] == ["1", "1", "0"]
+        known = sum(code is not None for code in fused._found.values())
+        found.append([repr(result[0].mean_regret), str(known)])
+    assert found[0][0] == found[1][0] == found[2][0]
+    assert [item[1] for item in found] == ["1", "1", "0"]

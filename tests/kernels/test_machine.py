@@ -18,6 +18,7 @@ from metabandit.language.compile import compile_expression
 from metabandit.language.values import evaluate_tree
 from tests import naive
 from tests.language.test_text import DIGITS, listed, trees
+from tests.tiers import some
 
 f32 = np.float32
 
@@ -191,7 +192,7 @@ def check_machine(tree, seed, count=19):
     return int(sure.sum())
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=some(60, 300))
 @given(trees(DIGITS | st.floats(0.001, 100)), st.integers(0, 2**32))
 @example(parse("1/(r - r)"), 1)
 @example(parse("max(ln(r - 9), 1)"), 1)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import metabandit as mb
 from metabandit.language import Apply, Constant, Name, latex, length, parse, text
 from metabandit.language.operators import OPERATORS, VARIABLES
+from tests.tiers import some
 
 
 def trees(numbers):
@@ -34,7 +35,7 @@ def trees(numbers):
 DIGITS = st.integers(0, 9).map(float)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=some(75, 300))
 @given(trees(DIGITS | st.floats(0, allow_nan=False, allow_infinity=False)))
 def test_text_reads_back_as_the_same_tree(tree):
     assert parse(text(tree)) == tree

@@ -28,7 +28,15 @@ def test_objectives():
     assert value("wins").tolist() == [0.625, 0.5], "the share that the reference wins"
 
 
-@pytest.mark.parametrize("text", ["regret", "simple", "wins", "quantile:q=0.9", "worst"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "regret",
+        "simple",
+        *(pytest.param(text, marks=pytest.mark.slow) for text in ("wins", "worst")),
+        "quantile:q=0.9",
+    ],
+)
 def test_judges_agree_whether_exact_or_simulated(text):
     reference = mb.policy("ucb1-tuned") if text == "wins" else None
     objective = read_objective(text, reference=reference)

@@ -21,6 +21,7 @@ def test_ten_plays_are_learned_to_the_optimum():
     assert found.comparison.ranking()[0].policy == found.policy.name
 
 
+@pytest.mark.slow
 def test_two_numbers_beat_the_papers_formula():
     found = mb.learn("r + a/(n + b)", TWO, 100, effort=0.3)
     formula = mb.evaluate("r + 1/(n + 1/2)", TWO, 100, start="prior-counts")[0]
@@ -39,7 +40,12 @@ def test_two_numbers_beat_the_papers_formula():
             marks=pytest.mark.slow,
         ),
         ("ucb1", mb.Gaussian(arms=3), {"generations": 4, "episodes": 2000, "floor_effort": 0.02}),
-        ("ucb1", TWO, {"objective": "wins", "reference": "ucb1-tuned", "generations": 3}),
+        pytest.param(
+            "ucb1",
+            TWO,
+            {"objective": "wins", "reference": "ucb1-tuned", "generations": 3},
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_one_seed_one_policy_on_any_number_of_threads(space, prior, options):

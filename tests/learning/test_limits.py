@@ -117,6 +117,7 @@ def test_an_evaluation_with_a_time_limit_plays_the_first_problems(monkeypatch):
         mb.evaluate("ucb1", TWO, 20, method="exact", time_limit=1)
 
 
+@pytest.mark.slow
 def test_a_search_of_formulas_returns_a_classic_if_no_formula_is_better():
     found = mb.search(TWO, 200, length=1, start="each-once")
     assert found.unbeaten == "ucb1-tuned"

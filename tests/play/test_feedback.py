@@ -13,6 +13,8 @@ from metabandit.engine.external import EpisodeRewards
 from metabandit.engine.problems import draw_problems
 from metabandit.numerics import episode_seed
 
+pytestmark = pytest.mark.usefixtures("short_reports")
+
 FOUR = ["a", "b", "c", "d"]
 
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import metabandit as mb
 from metabandit.journal import seal
+from tests.tiers import some
 
 TWO = mb.Bernoulli(arms=2)
 
@@ -49,7 +50,7 @@ def run(player, world, plays, rng, late):
     return chosen
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=some(15, 60))
 @given(
     name=st.sampled_from(POLICIES),
     before=st.integers(0, 60),

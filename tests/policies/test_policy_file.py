@@ -11,6 +11,7 @@ import metabandit as mb
 from metabandit.learning import measure
 from metabandit.learning.spaces import make_space
 from metabandit.policies.file import PolicyFile, read_file
+from tests.tiers import some
 
 TWO = mb.Bernoulli(arms=2)
 
@@ -23,7 +24,7 @@ def _short_reports(monkeypatch):
 UNEVEN = mb.Bernoulli(arms=2, alpha=[3, 1], beta=[2, 1])
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=some(10, 40))
 @given(
     st.sampled_from(
         ["power-1", "power-2", "r + a/(n + b)", "ucb1", "ucb-v:c=1", "ucb2", "thompson"]
@@ -153,7 +154,12 @@ def test_parameters_are_those_of_the_expression(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "prior", [mb.TruncatedGaussian(arms=2), mb.Table([[0.1, 0.2, 0.3]]), mb.BetaRewards(arms=2)]
+    "prior",
+    [
+        mb.TruncatedGaussian(arms=2),
+        mb.Table([[0.1, 0.2, 0.3]]),
+        pytest.param(mb.BetaRewards(arms=2), marks=pytest.mark.slow),
+    ],
 )
 def test_policies_without_a_floor_are_read_back(tmp_path, prior):
     path = tmp_path / "policy.json"

@@ -8,6 +8,8 @@ import pytest
 import metabandit as mb
 from metabandit.priors.noise import find_plays, noise_share
 
+pytestmark = pytest.mark.usefixtures("short_reports")
+
 
 def shares(plays, seed=0, problems=40):
     rng = np.random.default_rng(seed)

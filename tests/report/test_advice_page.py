@@ -19,7 +19,7 @@ from tests.report.pages import VIEWS, opened
 def advice(tmp_path_factory):
     out = tmp_path_factory.mktemp("advice") / "advice.json"
     told = {"today": "split-then-winner:share=0.2", "unit": "clicks", "value": 0.35}
-    mb.advise(mb.prior("bernoulli:low=0.05,high=0.3", arms=3), 60, effort=0.001, out=out, **told)
+    mb.advise(mb.prior("bernoulli:low=0.05,high=0.3", arms=3), 30, effort=0.001, out=out, **told)
     return out
 
 

@@ -35,6 +35,8 @@ from metabandit.studies.records import Records
 from tests.commands import call
 from tests.report.pages import VIEWS, opened
 
+pytestmark = pytest.mark.usefixtures("short_reports")
+
 ROOT = Path(__file__).parents[2]
 RECORDS = ROOT / "docs" / "reproduction" / "records.jsonl"
 
@@ -421,7 +423,7 @@ RUNS = {
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.slow] if name in ("tuned", "wins") else [])
+        pytest.param(name, marks=[pytest.mark.slow] if name in ("power", "tuned", "wins") else [])
         for name in RUNS
     ],
 )

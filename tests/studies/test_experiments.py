@@ -21,6 +21,7 @@ from metabandit.studies.run import reproduce
 from metabandit.studies.steps import RECORDS, UNFINISHED
 from metabandit.workers import Workers
 from tests.commands import answer
+from tests.tiers import some
 
 TINY = Scale(
     generations=2,
@@ -208,7 +209,7 @@ def test_other_rewards_on_the_same_problems():
         mb.evaluate("ucb1", prior, 50, reward_seed=-1, episodes=10)
 
 
-@pytest.mark.parametrize("horizon", [12, 1000])
+@pytest.mark.parametrize("horizon", [12, pytest.param(1000, marks=pytest.mark.slow)])
 def test_classes_that_are_better_are_counted_one_by_one(runner, horizon, monkeypatch):
     settings = {
         "length": 4,
@@ -412,10 +413,10 @@ def test_plans_do_not_depend_on_the_machine(tmp_path):
     }
     step = Step("search/x", settings)
     found = []
-    for threads in (1, 2, 5):
+    for threads in (1, 5, 2)[: some(2, 3)]:
         runner = work.Runner(Records("tiny", 0), tmp_path, Workers(threads), lambda message: None)
         found.append(runner.do(step, quietly)[0])
-    assert found[0] == found[1] == found[2]
+    assert all(item == found[0] for item in found[1:])
 
 
 def test_one_writer_at_a_time(tmp_path):

@@ -9,6 +9,7 @@ from scipy import stats
 import metabandit as mb
 from metabandit.trials.stopping import p_values
 from metabandit.trials.testing import chi_squared, read_test, z_pooled, z_unpooled
+from tests.tiers import some
 
 TESTS = (
     "fisher",
@@ -146,7 +147,14 @@ def test_large_fixed_designs_have_the_power_of_statsmodels():
     assert trial["equal"][0].rejection == pytest.approx(expected, abs=0.01)
 
 
-@pytest.mark.parametrize("test", ["exact", "exact-conditional", "exact:statistic=bayes"])
+@pytest.mark.parametrize(
+    "test",
+    [
+        pytest.param("exact", marks=pytest.mark.slow),
+        "exact-conditional",
+        pytest.param("exact:statistic=bayes", marks=pytest.mark.slow),
+    ],
+)
 def test_the_designs_own_test_keeps_its_level(test):
     nulls = [(p, p) for p in np.linspace(0.01, 0.99, 99)]
     found = mb.operating_characteristics(ADAPTIVE, nulls, horizon=40, test=test)
@@ -175,16 +183,26 @@ def test_conditional_and_fisher_agree_where_nothing_adapts():
         assert one.rejection == pytest.approx(other.rejection, abs=1e-12)
 
 
-@pytest.mark.parametrize("test", ["exact", "exact-conditional", "exact:statistic=z-unpooled"])
+@pytest.mark.parametrize(
+    "test",
+    [
+        pytest.param("exact", marks=pytest.mark.slow),
+        "exact-conditional",
+        pytest.param("exact:statistic=z-unpooled", marks=pytest.mark.slow),
+    ],
+)
 def test_a_p_value_for_the_outcome(test):
     """The test rejects where it is at most the level; for equal numbers it is Fisher's or Barnard's."""
-    final = mb.final_states("thompson", 7)
+    horizon = some(5, 7)
+    final = mb.final_states("thompson", horizon)
     region = [
         final.p_value(n, s, test=test) <= 0.25
         for n, s in zip(final.plays.T, final.successes.T, strict=True)
     ]
     for rates in ((0.1, 0.9), (0.4, 0.4)):
-        trial = mb.operating_characteristics("thompson", [rates], horizon=7, test=test, level=0.25)
+        trial = mb.operating_characteristics(
+            "thompson", [rates], horizon=horizon, test=test, level=0.25
+        )
         assert final.mean(lambda n, s: region, rates) == pytest.approx(
             trial["thompson"][0].rejection, abs=1e-12
         )
@@ -216,7 +234,9 @@ def test_constants_of_boundaries_are_the_published_ones():
             assert stats.norm.isf(found[-1] / 2.0) == pytest.approx(constant, abs=6e-4)
 
 
-@pytest.mark.parametrize("boundary", ["pocock", "obrien-fleming"])
+@pytest.mark.parametrize(
+    "boundary", [pytest.param("pocock", marks=pytest.mark.slow), "obrien-fleming"]
+)
 def test_exact_boundaries_keep_the_level_and_no_smaller_one_does(boundary):
     points = [*((p, p) for p in np.linspace(0.01, 0.99, 99)), (0.2, 0.6)]
     for name in ("equal", "ucb1"):

@@ -15,6 +15,8 @@ from metabandit.feedback import Feedback
 from tests.naive import trials as twin
 from tests.trials.test_twin import exactly, index_shares
 
+pytestmark = pytest.mark.usefixtures("short_reports")
+
 TWO = mb.Bernoulli(2)
 
 

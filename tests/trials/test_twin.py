@@ -70,7 +70,14 @@ def by_bayes(n, s):
     return max(better, 1 - better) > Fraction(4, 5)
 
 
-@pytest.mark.parametrize("name", designs(6))
+# The others are of a kind with one of these.
+QUICK = ("equal", "thompson:a=2,b=1", "ucb1", "crdp:degree=0.9,minimum=2")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in designs(6)],
+)
 def test_two_arms(name):
     horizon = 6
     minimum, shares = designs(horizon)[name]
@@ -90,6 +97,7 @@ def test_two_arms(name):
             assert trial.method == "exact"
 
 
+@pytest.mark.slow
 def test_eight_patients():
     _, shares = designs(8)["thompson"]
     rates = exactly((0.3, 0.5))
@@ -191,7 +199,10 @@ def test_early_stopping(batch):
     assert expected["patients"] < horizon - 1
 
 
-@pytest.mark.parametrize("name", ["thompson", "crdp:degree=0.9,minimum=2", "greedy"])
+@pytest.mark.parametrize(
+    "name",
+    ["thompson", pytest.param("crdp:degree=0.9,minimum=2", marks=pytest.mark.slow), "greedy"],
+)
 def test_the_conditional_test_of_the_design(name):
     horizon = 7
     minimum, shares = designs(horizon)[name]

@@ -463,6 +463,8 @@ def find(program: Any, arms: int) -> Any:
     key = _key(program, arms)
     if key in _found:
         return _found[key]
+    if 0.0 < _spent.get(key, 0.0) < _PATIENCE:
+        return None  # it was looked for on disk before the machine played it
     if not _one.acquire(blocking=False):
         return None
     try:
