@@ -151,7 +151,7 @@ QUICK_ONLY = (
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in QUICK_ONLY])
 def test_a_hundred_thousand_choices_are_as_often_as_is_said(kind):
     # Of equal arms a wrong share is far from the right one, and a choice takes a tenth of a millisecond.
-    check(kind, 20_000 if kind == "kg, equal" else 100_000)
+    check(kind, 100_000)
 
 
 def test_probabilities_that_are_known():
