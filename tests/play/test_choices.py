@@ -150,7 +150,6 @@ QUICK_ONLY = (
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in QUICK_ONLY])
 def test_a_hundred_thousand_choices_are_as_often_as_is_said(kind):
-    # Of equal arms a wrong share is far from the right one, and a choice takes a tenth of a millisecond.
     check(kind, 100_000)
 
 
