@@ -108,7 +108,7 @@ def test_the_optimal_policy_is_saved_and_played(tmp_path, start):
         fields = dict(file)
     for number, wrong in enumerate((fields["cuts"][1:], fields["cuts"] * 0, fields["cuts"] + 8)):
         np.savez(tmp_path / f"{number}.npz", **{**fields, "cuts": wrong.astype(np.uint8)})
-        with pytest.raises(mb.InputError, match="no policy that metabandit saved"):
+        with pytest.raises(mb.InputError, match="not a policy that metabandit saved"):
             mb.OptimalPolicy.load(tmp_path / f"{number}.npz")
 
 
