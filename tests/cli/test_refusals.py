@@ -171,6 +171,7 @@ BAD = [
         ["two Bernoulli arms", "halving"],
     ),
     ("> search | --length | 2 | --strategy | ucb1-tuned | --pulls | 2", ["2 pulls are too few"]),
+    ("> search | --length | 2 | --pulls | 1000", ["--pulls", "strategy ucb1-tuned, not auto"]),
 ]
 
 

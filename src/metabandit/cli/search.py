@@ -29,7 +29,9 @@ def command(
         "exact (evaluate every class exactly), halving (simulate, and drop the worse half again and again), "
         "ucb1-tuned (as in the paper), or auto: exact if time allows, otherwise halving.",
     ] = "auto",
-    pulls: Annotated[int, "Episodes to simulate, for --strategy ucb1-tuned."] = 10_000_000,
+    pulls: Annotated[
+        int | None, "Episodes to simulate, for --strategy ucb1-tuned.", "10 million"
+    ] = None,
     top: Annotated[int, "How many formulas to rank."] = 50,
     refine: Annotated[
         int, "How many of the best formulas to refine, by learning their constants."

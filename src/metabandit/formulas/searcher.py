@@ -40,7 +40,7 @@ from .grammar import Grammar
 from .measure import Ranking, measure_classes, refined
 from .result import Found, RankedFormula
 from .sample import problems_of, reachable_sample
-from .strategies import STRATEGIES, ExactSearch, Halving, Strategy
+from .strategies import STRATEGIES, ExactSearch, Halving, Strategy, Ucb1Tuned
 
 AUTO = "auto"
 # What `auto` plans for if no time is given, in seconds.
@@ -70,7 +70,7 @@ def search(
     classes: Classes | str | Path | None = None,
     grammar: Grammar | None = None,
     strategy: str = AUTO,
-    pulls: int = 10_000_000,
+    pulls: int | None = None,
     objective: str = "regret",
     reference: str | Policy | None = None,
     start: str | Start | None = None,
@@ -110,8 +110,8 @@ def search(
         `exact` (all classes, nothing left to chance; two Bernoulli arms), `halving` (all on the same
         problems, the worse half goes), `ucb1-tuned` (as in the paper, with this many `pulls`), or
         `auto`: exact if that is possible in the time given, else halving.
-    pulls : int
-        Episodes of the strategy `ucb1-tuned`.
+    pulls : int, optional
+        Episodes of the strategy `ucb1-tuned`, 10 million by default; other strategies have none.
     objective, reference, start
         As for `learn`.
     top : int
@@ -170,7 +170,12 @@ def search(
     )  # fmt: skip
     _check(task, strategy, grammar)
     task = replace(task, start=Start.read(start or default_start(prior)).resolve(prior))
-    pulls = check_whole(pulls, "the number of pulls", 1, most=10**12)
+    if pulls is not None and strategy != Ucb1Tuned.name:
+        raise InputError(
+            f"the number of pulls is for the strategy {Ucb1Tuned.name}, not {strategy}: leave it out, or "
+            f"choose that strategy"
+        )
+    pulls = check_whole(10**7 if pulls is None else pulls, "the number of pulls", 1, most=10**12)
     top = check_whole(top, "the number of formulas to rank", 1, most=10_000)
     refine = check_whole(refine, "the number of formulas to refine", 0, most=100)
     policy("r", start=task.start).check(prior, task.horizon)
@@ -205,7 +210,7 @@ def search(
     report = _reporter(progress, "measuring the best again")
     ranked = _rank(known, measure_classes(task, programs, way.found(), announce, report), prior)
     entries = [
-        refined(entry, task, announce, more=min(refine, len(ranked)) - place)
+        refined(entry, task, announce, more=min(refine, top, len(ranked)) - place)
         if place < refine
         else entry
         for place, entry in enumerate(ranked[:top])

@@ -128,7 +128,9 @@ def _learn(runner: Runner, step: Step, progress: Progress) -> Any:
 def _search(runner: Runner, step: Step, progress: Progress) -> Any:
     settings, out = step.settings, runner.unfinished(step)
     resume = state_path(out).exists()
-    same = ("strategy", "pulls", "start", "top", "refine", "effort", "seed")
+    same = ["strategy", "start", "top", "refine", "effort", "seed"]
+    if settings["strategy"] == "ucb1-tuned":
+        same.append("pulls")
     found = search(
         runner.problems,
         settings["horizon"],
