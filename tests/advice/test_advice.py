@@ -17,6 +17,8 @@ from metabandit.advice.steps import recommend
 from metabandit.engine.limits import TimeLimit
 from metabandit.engine.results import NORMAL_95
 from metabandit.engine.task import read_task, stream
+from metabandit.policies import CATALOGUE
+from metabandit.policies.beliefs import stated
 from tests import tiers
 from tests.commands import call
 
@@ -319,6 +321,22 @@ def test_the_advice_is_a_file_that_commands_take(advice, tmp_path):
     (tmp_path / "bad.json").write_text(json.dumps(content))
     with pytest.raises(mb.InputError, match="not a policy file"):
         mb.load(tmp_path / "bad.json")
+
+
+def test_an_advised_policy_of_the_catalogue_knows_the_prior_it_was_advised_for():
+    prior = mb.Bernoulli(arms=2, alpha=3, beta=90)
+    for name in ("thompson", "kg", "bayes-ucb"):
+        known = [item.name for item in CATALOGUE[name].parameters]
+        parameters = stated({}, known, prior)
+        assert parameters == {"a": 3.0, "b": 90.0}
+        made = CATALOGUE[name].make(parameters, None, name)
+        one, other = (mb.evaluate(item, prior, 30, floor=False) for item in (made, name))
+        assert one[0].mean_regret == other[0].mean_regret
+    assert stated({"a": 1.0}, ["a", "b"], prior) == {"a": 1.0}
+    assert stated({}, ["c"], prior) == {}
+    assert stated({}, ["a", "b"], mb.Bernoulli(alpha=[1, 2], beta=[1, 1])) == {}
+    gaussian = stated({}, ["a", "b", "mean", "spread", "sigma"], mb.Gaussian(2, mean=3, noise=2))
+    assert gaussian == {"mean": 3.0, "spread": 1.0, "sigma": 2.0}
 
 
 @pytest.mark.slow

@@ -92,6 +92,10 @@ def test_rewards_may_be_as_rare_as_they_like(p):
         ("bayes-ucb", mb.Bernoulli(2), np.float64),
         ("gittins", mb.Bernoulli(2, alpha=1e9, beta=1e9), np.float64),
         ("r + 5000/n", mb.Bernoulli(2), np.float64),
+        ("r + 1000*1000", mb.Bernoulli(2), np.float64),
+        ("h^3 - r", mb.Bernoulli(2), np.float64),
+        ("r + K*999", mb.Bernoulli(3), np.float64),
+        ("abs(r - 1/(n + h^3))", mb.Bernoulli(2), np.float32),
         ("kg", mb.Bernoulli(2), np.float32),
         ("bayes-ucb", mb.Gaussian(2), np.float32),
         ("ucb1-tuned", mb.Bernoulli(2, alpha=1e9, beta=1e9), np.float32),
@@ -100,3 +104,11 @@ def test_rewards_may_be_as_rare_as_they_like(p):
 def test_what_a_policy_computes_with_decides_too(text, prior, kind):
     plan = mb.policy(text).plan(prior, 50)
     assert Precision.of(prior, 50).kind(plan.counts, plan.decision) is kind
+
+
+def test_a_large_term_that_all_arms_have_changes_nothing():
+    found = [
+        mb.evaluate("r + exp(15)", mb.Bernoulli(2), 50, method=method, floor=False)[0]
+        for method in ("exact", "monte-carlo")
+    ]
+    assert abs(found[0].mean_regret - found[1].mean_regret) < 4 * found[1].standard_error

@@ -87,13 +87,29 @@ def test_an_index_that_is_not_finite_is_reported_by_the_simulator(monkeypatch):
         )
 
 
-@pytest.mark.parametrize("text", ["kl-ucb", "bayes-ucb", "eps_n-greedy"])
+# In the last, r * r would be computed once for the index and the deviation, and rounded otherwise.
+@pytest.mark.parametrize("text", ["kl-ucb", "bayes-ucb", "eps_n-greedy", "(s*s - (r - r^2))*n + r"])
 def test_what_has_no_code_of_its_own_is_played_by_the_machine(text, monkeypatch):
     monkeypatch.setattr(fused, "_PATIENCE", 0.0)
     prior = mb.Bernoulli(arms=2)
     simulation = Simulation(prior, 20, Sampling(), [mb.policy(text).plan(prior, 20)])
     simulation.play(0, simulation.problems(0, 64), 0, np.zeros((2, 64)))
     assert not any(fused._found.values())
+
+
+@pytest.mark.parametrize("damage", ["", "def simulate(:", "x = 1"])
+def test_damaged_code_is_written_again(damage, monkeypatch, tmp_path):
+    monkeypatch.setattr(fused, "_PATIENCE", 0.0)
+    monkeypatch.setattr(fused, "FUSED", str(tmp_path))
+    prior, policy = mb.Bernoulli(arms=2), mb.policy("r + 2/(n + 5)", start="prior-counts")
+    program = Simulation(prior, 20, Sampling(), [policy.plan(prior, 20)]).played[0].program
+    assert fused.find(program, 2) is not None
+    path = fused._path(fused.source(program, 2))
+    text = path.read_text()
+    path.write_text(damage)
+    fused._found.clear()
+    assert fused.find(program, 2) is not None
+    assert path.read_text() == text
 
 
 COMPUTE = """

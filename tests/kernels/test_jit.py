@@ -105,6 +105,13 @@ def test_processes_that_start_at_once_compile_once(tmp_path, begin):
     assert sorted(compiled) == ["draw"] + ["inner"] * 3 + ["outer"] * 2
     for value in ("1", "0.5"):
         assert finish([begin(PROGRAM, value)]) == [f"{expected[value]} []"], "all is on disk"
+    for damaged in ("*.nbi", "*.nbc"):
+        for path in (tmp_path / "__pycache__").glob(damaged):
+            path.write_bytes(path.read_bytes()[:20])
+        (line,) = finish([begin(PROGRAM, "1")])
+        assert line.startswith(expected["1"])
+        assert "outer" in line, "it is compiled again"
+        assert finish([begin(PROGRAM, "1")]) == [f"{expected['1']} []"], "and kept"
 
 
 def is_locked(path):

@@ -85,7 +85,7 @@ def test_counts_in_a_store(tmp_path):
         ({"a": (10, 4), "d": (1, 1)}, "no arm 'd'"),
         ({"a": (10, 11)}, "arm 'a'.*sum cannot be 11"),
         ({"a": (10, 4.5)}, "whole number"),
-        ({"a": (0, 0)}, "plays"),
+        ({"a": (0, 1)}, "plays"),
         ({"a": 3}, r"\(plays, total\)"),
         ({"a": {"plays": 1, "sum": 1}}, "not 'sum'"),
         ({"a": {"plays": 1}}, "plays= and total="),

@@ -64,7 +64,8 @@ def test_counts_are_rewards():
     ("counts", "message"),
     [
         ({"plays": 10}, "plays= and total= together"),
-        ({"plays": 0, "total": 0}, "at least 1, not 0"),
+        ({"plays": 0, "total": 1}, "at least 1, not 0"),
+        ({"plays": -1, "total": 0}, "at least 1, not -1"),
         ({"plays": 10, "total": 11}, "their sum cannot be 11"),
         ({"plays": 10, "total": 2.5}, "a whole number, not 2.5"),
         ({"plays": 10, "total": 3, "squares": 2}, "sum of squares"),
@@ -80,6 +81,20 @@ def test_counts_that_cannot_be(counts, message):
     real = mb.policy("ucb1").player(2)
     with pytest.raises(mb.InputError, match="squares="):
         real.update(0, plays=10, total=3)
+
+
+def test_an_arm_without_plays_has_nothing_to_count(tmp_path):
+    player = mb.policy("r + 1/n").player(["a", "b"], rewards="binary", journal=tmp_path / "j.jsonl")
+    for arm, plays in player.select(10).items():
+        player.update(arm, plays=plays, total=0)
+    size, before = (tmp_path / "j.jsonl").stat().st_size, player.to_dict()
+    player.update("b", plays=0, total=0)
+    player.update_many({"a": (0, 0), "b": (0, 0.0, 0)})
+    assert player.to_dict() == before
+    assert (tmp_path / "j.jsonl").stat().st_size == size
+    with pytest.raises(mb.InputError, match="no arm 'c'"):
+        player.update_many({"c": (0, 0)})
+    player.close()
 
 
 def test_batches_of_a_journal_are_played_again(tmp_path):

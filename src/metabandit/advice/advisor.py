@@ -18,8 +18,9 @@ from ..errors import InputError
 from ..feedback import Feedback
 from ..files import check_new, reserving
 from ..memory import check_time
-from ..policies import Policy, policy
-from ..policies.file import Measured, PolicyFile
+from ..policies import CATALOGUE, Policy, policy
+from ..policies.beliefs import stated
+from ..policies.file import Catalogued, Measured, PolicyFile
 from ..priors import Bernoulli, Prior, Table, read_prior
 from ..priors.families import Array
 from ..priors.fitting import Fitted
@@ -221,7 +222,14 @@ def _advised(steps: Steps, place: int, best_reward: float) -> Advised:
     found, item = steps.measured, steps.measured.policies[place]
     regret = found.regret(place)
     episodes = found.plays(place) if found.is_sampled(place) else 0
-    file = steps.files.get(place, PolicyFile(policy=item.content()))
+    file = steps.files.get(place)
+    if file is None:
+        content = item.content()
+        if isinstance(content, Catalogued):
+            known = (parameter.name for parameter in CATALOGUE[content.name].parameters)
+            believed = stated(content.parameters, known, steps.task.prior)
+            content = replace(content, parameters=believed)
+        file = PolicyFile(policy=content)
     if file.learned is not None:
         measured = Measured(
             mean=regret.mean,

@@ -242,12 +242,19 @@ class Advice(Shown):
             ),
             (
                 "Use it in a Python service",
-                f'player = metabandit.load({json.dumps(name)}).player(arms={self.arms}, journal="plays.jsonl")',
+                f"player = metabandit.load({json.dumps(name)}).player({', '.join(self._for_player())})",
             ),
         ]
         if isinstance(self.recommended.policy, IndexPolicy):  # others cannot be exported
             steps.append(("Use it elsewhere", f"metabandit export {file} --to sql"))
         return steps
+
+    def _for_player(self) -> list[str]:
+        """What a player of the recommended policy must be told: what was learned knows the task itself."""
+        told = [f"arms={self.arms}"]
+        if self.recommended.file.learned is None:
+            told += [f"horizon={self.horizon}", f"prior={json.dumps(self.prior)}"]
+        return [*told, 'journal="plays.jsonl"']
 
     def to_dict(self, path: Path | None = None) -> dict[str, Any]:
         """Plain data, for JSON; `path` is the file that it is written to."""

@@ -112,6 +112,7 @@ class Steps:
         self.notes: list[str] = []
         if history is not None:
             self.notes += (f"History: {note}." for note in history.history.notes)
+            self.notes += history.warnings()
         self.scenarios: list[Scenario] = []
         self.histories: list[Scenario] = []
         self.floor: tuple[float, str] | None = None

@@ -8,7 +8,7 @@ and tell indices apart that differ by 2e-6 of their size. That is enough unless
   before and after it are ties; or there are so few pseudo-failures b (or successes) that r is
   almost 1 (or 0) after some plays: an upper bound q by KL divergence has 1 - q of about (n/t)^(1/b) b/n;
   the same holds for what a policy believes of the arms without pseudo-plays;
-- the index has a constant beside which n and r are small, or a quantile of an arm's posterior, whose level is
+- the index has a constant, or a term of t and h, beside which n and r are small, or a quantile of an arm's posterior, whose level is
   near 1: with 1 - 1/(t ln(T)^5), the quantiles of all arms would be 1;
 - rewards of 0 and 1 are so rare, or so common, that 23 bits do not resolve their probability;
 - the means of other rewards are large beside their differences: with sums of size T |mean|, what is lost
@@ -29,6 +29,7 @@ from ..decisions import BetaBelief, ByBelief, ByPosterior, ByTable, Decision, In
 from ..errors import InputError
 from ..language import ARM_VARIABLES, Apply, Constant, Tree, variables
 from ..language.tree import walk
+from ..language.values import evaluate_tree
 from ..priors import Prior
 from ..priors.families import Array
 from .problems import check_problems, regret_means
@@ -101,7 +102,7 @@ class Precision:
     def _asks_for_more(self, decision: Decision) -> bool:
         """Whether a decision computes with what float32 would lose."""
         if isinstance(decision, Index):
-            return any(_is_fine(node) for node in walk(decision.bound))
+            return any(_is_fine(node) or self._drowns(node) for node in walk(decision.bound))
         pairs: tuple[tuple[float, float], ...] = ()
         if isinstance(decision, ByTable):
             pairs = decision.means
@@ -109,6 +110,25 @@ class Precision:
             pairs = decision.belief.pairs if isinstance(decision.belief, BetaBelief) else ()
         believed = np.array([(a + b, a) for a, b in pairs]).T
         return bool(pairs) and _is_extreme(believed, binary=self.prior.family.binary)
+
+    def _drowns(self, node: Tree) -> bool:
+        """Whether a sum has a term of the moment alone beside which what it has of rewards is small."""
+        if not isinstance(node, Apply) or node.operator not in ("add", "subtract"):
+            return False
+        for term, other in (node.operands, node.operands[::-1]):
+            read = variables(term)
+            if read.isdisjoint(ARM_VARIABLES) and not variables(other).isdisjoint("rs"):
+                t = np.unique(np.geomspace(1, self.horizon, 64).round())
+                moments: dict[str, Any] = {
+                    "t": t,
+                    "h": self.horizon - t + 1,
+                    "K": float(self.prior.arms),
+                }
+                with np.errstate(all="ignore"):
+                    size = np.abs(evaluate_tree(term, moments))
+                if np.any(size > _MOST_CONSTANT):
+                    return True
+        return False
 
 
 def _is_fine(node: Tree) -> bool:

@@ -112,9 +112,11 @@ def _split(program: Any) -> tuple[list[str], list[str], list[str], str, list[str
     rest: list[str] = []
     kept: list[str] = []
     result = ""
+    by_mean = {"r"}  # what depends on the mean
     for j, (operation, target, a, b, c, first, degree) in enumerate(program.lane_code.tolist()):
         if operation == op.POLYNOMIAL and degree in (1, 2):
             used = [name[a], name[b], name[c]]
+            product = False
             count = (degree + 1) ** 3
             weights = ", ".join(f"c[{len(numbers) + k}]" for k in range(count))
             numbers += [f"scalars[{first + k}]" for k in range(count)]
@@ -124,9 +126,15 @@ def _split(program: Any) -> tuple[list[str], list[str], list[str], str, list[str
             used = [name[place] for place in (a, b)[: _OPERANDS.get(operation, 1)]]
             text = _TEXT[operation].format(*used)
             varies = any(by_step[item] for item in used)
+            product = operation == op.MULTIPLY and by_mean.issuperset(used)
         else:
             return None
+        if product and program.uses_s:
+            # The deviation has r * r, too, which the compiler would compute once, and round otherwise.
+            return None
         result = f"x{j}"
+        if by_mean.intersection(used):
+            by_mean.add(result)
         by_step[result] = varies
         (rest if varies else own).append(f"{result} = {text}")
         if varies:
@@ -478,12 +486,12 @@ def find(program: Any, arms: int) -> Any:
             return None
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            if not path.exists():
+            if not path.is_file() or path.read_text(errors="replace") != text:  # damaged, perhaps
                 partial = path.with_name(f"{path.stem}-{os.getpid()}.part")
                 partial.write_text(text)
                 partial.replace(path)
         # A folder that cannot be written keeps no code: the machine plays there.
-        _found[key] = _load(path) if path.exists() else None
+        _found[key] = _load(path) if path.is_file() else None
         return _found[key]
     finally:
         _one.release()

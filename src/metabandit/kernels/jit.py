@@ -148,10 +148,17 @@ class _Stamp:
         load, save = cache.load_overload, cache.save_overload
 
         def load_ours(*given: Any) -> Any:
-            return load(*given) if self.is_ours() else None
+            try:
+                return load(*given) if self.is_ours() else None
+            except Exception:
+                # The files are damaged: they are forgotten, and the kernel is compiled again.
+                with contextlib.suppress(OSError):
+                    cache.flush()
+                return None
 
         def save_ours(*given: Any) -> None:
-            with _alone(self.lock):  # nobody empties it meanwhile
+            # Where nothing can be written, as on a full disk, the code is kept for this process only.
+            with _alone(self.lock), contextlib.suppress(OSError):  # nobody empties it meanwhile
                 if self.is_ours():
                     save(*given)
 

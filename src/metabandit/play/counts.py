@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from ..rewards import Rewards
 from .arm import ArmName
 
 Counts = tuple[int, float, float]
+NOTHING: Counts = (0, 0.0, 0.0)  # of an arm without plays
 # What the columns of a table hold.
 _COLUMNS = ("plays", "total", "squares")
 
@@ -25,16 +27,24 @@ def read_columns(given: Any) -> dict[str, list[Any]]:
     return {str(name).strip().lower(): list(given[name]) for name in given.columns}
 
 
+def is_nothing(plays: Any, total: Any, squares: Any) -> bool:
+    """Whether counts are those of an arm without plays, as a batch may have it."""
+    numbers = [plays, total, 0 if squares is None else squares]
+    return all(
+        isinstance(item, Real) and not isinstance(item, bool) and item == 0 for item in numbers
+    )
+
+
 def read_counts(given: object, rewards: Rewards) -> list[tuple[ArmName, Counts]]:
     """The number, the sum and the sum of squares of the rewards of arms.
 
     given: a mapping from arms to (plays, total), (plays, total, squares) or a mapping with these names; or a
         data frame, or a CSV file, with the columns arm, plays, total and perhaps squares
     """
-    found = []
+    found: list[tuple[ArmName, Counts]] = []
     for arm, counts in _rows(given):
         try:
-            found.append((arm, rewards.read_counts(*counts)))
+            found.append((arm, NOTHING if is_nothing(*counts) else rewards.read_counts(*counts)))
         except InputError as error:
             raise InputError(f"the counts of the arm {arm!r}: {error}") from None
     if not found:

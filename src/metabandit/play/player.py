@@ -22,7 +22,7 @@ from ..settings import check_whole, read_number
 from ..showing import Shown
 from .arm import Arm, ArmName
 from .choices import REFUSE, REPLACE, Choice, Ledger, check_second, new_id
-from .counts import Counts, is_frame, read_columns, read_counts
+from .counts import NOTHING, Counts, is_frame, is_nothing, read_columns, read_counts
 from .rules import Moment, Rule
 
 VERSION = 1
@@ -369,7 +369,8 @@ class Player(Shown):
     ) -> None:
         """Count a reward of an arm, or many by their number, sum and sum of squares.
 
-        The sum of squares may be left out for rewards of 0 and 1. What is refused changes nothing.
+        The sum of squares may be left out for rewards of 0 and 1. No plays (plays=0, total=0) are
+        nothing to count. What is refused changes nothing.
         """
         with self._lock:
             found = self._find(arm)
@@ -381,7 +382,8 @@ class Player(Shown):
                 return
             if reward is not None:
                 raise InputError("give one reward, or plays= and total=; not both")
-            self._count_many([(found, self.rewards.read_counts(plays, total, squares))])
+            if not is_nothing(plays, total, squares):
+                self._count_many([(found, self.rewards.read_counts(plays, total, squares))])
 
     def update_many(self, rewards: Any) -> None:
         """Count many rewards: all of them, or none if one is refused.
@@ -400,7 +402,9 @@ class Player(Shown):
         if isinstance(rewards, Mapping) or is_frame(rewards):
             counts = read_counts(rewards, self.rewards)
             with self._lock:
-                self._count_many([(self._find(arm), item) for arm, item in counts])
+                known = [(self._find(arm), item) for arm, item in counts]
+                if played := [(arm, item) for arm, item in known if item != NOTHING]:
+                    self._count_many(played)
             return
         if not isinstance(rewards, Iterable):
             raise InputError(f"rewards are pairs (arm, reward), not {rewards!r}")

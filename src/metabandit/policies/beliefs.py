@@ -8,13 +8,17 @@ rewards nothing is known.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from ..decisions import BetaBelief, NormalBelief
 from ..errors import InputError
 from .base import IndexPolicy, Setting
 from .catalogue import Parameter
 from .start import EACH_ONCE, FREE, Start
+
+if TYPE_CHECKING:
+    from ..priors import Prior
 
 # Given any of those for its rewards, a policy does not read the prior.
 A = Parameter("a", 1.0, above=0.0, below=1e6, matched=True)
@@ -59,6 +63,28 @@ def belief(setting: Setting, values: Mapping[str, float]) -> BetaBelief | Normal
     if setting.rewards.in_unit_interval:
         return beta_belief(setting, values)
     return normal_belief(setting, values)
+
+
+def stated(values: Mapping[str, float], known: Iterable[str], prior: Prior) -> dict[str, float]:
+    """The parameters of a policy with what the prior says in numbers, if arms are alike.
+
+    A policy that is kept in a file is then the same for those who do not know the prior.
+
+    known: the parameters that the policy has
+    """
+    from ..priors import Gaussian
+
+    names = set(known)
+    if {"a", "b"} <= names and prior.family.support == (0.0, 1.0):
+        if values.keys().isdisjoint("ab"):
+            pairs = beta_belief(Setting.of(prior, 1), {}).pairs
+            if len(set(pairs)) == 1 and max(pairs[0]) < 1e6:
+                return {**values, "a": pairs[0][0], "b": pairs[0][1]}
+    elif {"mean", "spread", "sigma"} <= names and isinstance(prior, Gaussian):
+        if values.keys().isdisjoint(("mean", "spread", "sigma")):
+            told = {"mean": prior.mean, "spread": prior.spread, "sigma": prior.noise}
+            return {**values, **told}
+    return dict(values)
 
 
 def start_of_belief(setting: Setting, values: Mapping[str, float]) -> Start:
