@@ -63,7 +63,7 @@ print(min(once(amount) for _ in range(3)) / amount)
 
 @dataclass(frozen=True)
 class Row:
-    """Something to measure; `unit` is how many of what one item is."""
+    """Something to measure: `amount` episodes, evaluations or plays at first, more if they are quick."""
 
     name: str
     kind: str
@@ -76,10 +76,10 @@ class Row:
     by_clock: bool = False
 
 
-def _simulated(policy: str, arms: int, horizon: int, **more: object) -> Row:
-    family = str(more.get("family", "Bernoulli"))
+def _simulated(
+    policy: str, arms: int, horizon: int, family: str = "Bernoulli", threads: int = 1
+) -> Row:
     name = f"{policy}, {arms} {family} arms, T={horizon:,}"
-    threads = int(str(more.get("threads", 1)))
     if threads > 1:
         name += f", {threads} threads by the clock"
     amount = max(64, 2_000_000 // (arms * horizon))

@@ -7,5 +7,5 @@ quick = False
 
 
 def some(few: int, many: int) -> int:
-    """So many in the quick tier, and so many where everything is run."""
+    """Return `few` in the quick tier, and `many` when everything runs."""
     return few if quick else many

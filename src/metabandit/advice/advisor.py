@@ -18,8 +18,7 @@ from ..errors import InputError
 from ..feedback import Feedback
 from ..files import check_new, reserving
 from ..memory import check_time
-from ..policies import CATALOGUE, Policy, policy
-from ..policies.beliefs import stated
+from ..policies import Policy, policy
 from ..policies.file import Catalogued, Measured, PolicyFile
 from ..priors import Bernoulli, Prior, Table, read_prior
 from ..priors.families import Array
@@ -225,11 +224,8 @@ def _advised(steps: Steps, place: int, best_reward: float) -> Advised:
     file = steps.files.get(place)
     if file is None:
         content = item.content()
-        if isinstance(content, Catalogued):
-            known = (parameter.name for parameter in CATALOGUE[content.name].parameters)
-            believed = stated(content.parameters, known, steps.task.prior)
-            content = replace(content, parameters=believed)
-        file = PolicyFile(policy=content)
+        known = isinstance(content, Catalogued)
+        file = PolicyFile(policy=content.on(steps.task.prior) if known else content)
     if file.learned is not None:
         measured = Measured(
             mean=regret.mean,

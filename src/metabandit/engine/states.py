@@ -15,6 +15,7 @@ less that. On a problem with given means mu the same weights serve, each times t
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
@@ -225,7 +226,7 @@ def _first_is_better(one: tuple[float, float], two: tuple[float, float]) -> floa
     return float(step * scale * (density * below * np.cosh(u)).sum())
 
 
-class _States:
+class _States(ABC):
     """What the evaluations for two and for three arms have in common.
 
     share: maps a function over the parts of a step, on threads or not
@@ -296,9 +297,9 @@ class _States:
             means[arm] = np.where(statistics[0] > 0.0, statistics[1], -1.0)
         return means
 
+    @abstractmethod
     def _blocks(self, m: int) -> Iterator[tuple[tuple[int, ...], Counts, Positions]]:
         """The states after m plays by the plays of each arm: successes [arm, state], and their positions."""
-        raise NotImplementedError
 
     def reached(self, m: int) -> tuple[Counts, Counts, Array, Positions]:
         """The states after m plays that play can come to.

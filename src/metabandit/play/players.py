@@ -463,12 +463,9 @@ def _go_on(path: Path, fresh: Player | None) -> Player:
         state, *operations = values
         player = restore_player(state, path)
         if fresh is not None:
-            where, remedy = (
-                f"the journal {path}",
-                "continue it with load_player, or choose another file",
-            )
-            _check_same(state, fresh.to_dict(), where, remedy)
-            # What is to become of rewards from now on may be decided anew.
+            remedy = "continue it with load_player, or choose another file"
+            _check_same(state, fresh.to_dict(), f"the journal {path}", remedy)
+            # How rewards are treated from now on may change.
             now = fresh.terms
             player.terms = replace(
                 player.terms,

@@ -20,9 +20,10 @@ from .start import EACH_ONCE, FREE, Start
 if TYPE_CHECKING:
     from ..priors import Prior
 
+_MOST = 1e6  # pseudo-observations that a policy may be told
 # Given any of those for its rewards, a policy does not read the prior.
-A = Parameter("a", 1.0, above=0.0, below=1e6, matched=True)
-B = Parameter("b", 1.0, above=0.0, below=1e6, matched=True)
+A = Parameter("a", 1.0, above=0.0, below=_MOST, matched=True)
+B = Parameter("b", 1.0, above=0.0, below=_MOST, matched=True)
 MEAN = Parameter("mean", None)
 SPREAD = Parameter("spread", None, above=0.0)
 SIGMA = Parameter("sigma", 1.0, above=0.0, matched=True)
@@ -74,16 +75,15 @@ def stated(values: Mapping[str, float], known: Iterable[str], prior: Prior) -> d
     """
     from ..priors import Gaussian
 
-    names = set(known)
-    if {"a", "b"} <= names and prior.family.support == (0.0, 1.0):
-        if values.keys().isdisjoint("ab"):
-            pairs = beta_belief(Setting.of(prior, 1), {}).pairs
-            if len(set(pairs)) == 1 and max(pairs[0]) < 1e6:
-                return {**values, "a": pairs[0][0], "b": pairs[0][1]}
-    elif {"mean", "spread", "sigma"} <= names and isinstance(prior, Gaussian):
-        if values.keys().isdisjoint(("mean", "spread", "sigma")):
-            told = {"mean": prior.mean, "spread": prior.spread, "sigma": prior.noise}
-            return {**values, **told}
+    setting, told = Setting.of(prior, 1), {}
+    if setting.rewards.in_unit_interval:
+        beta = beta_belief(setting, {})
+        if beta.alike and max(beta.pairs[0]) < _MOST:
+            told = dict(zip("ab", beta.pairs[0], strict=True))
+    elif isinstance(prior, Gaussian):
+        told = {"mean": prior.mean, "spread": prior.spread, "sigma": prior.noise}
+    if told.keys() <= set(known) and told.keys().isdisjoint(values):
+        return {**values, **told}
     return dict(values)
 
 

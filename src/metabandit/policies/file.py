@@ -127,6 +127,13 @@ class Catalogued:
             raise InputError(f"the catalogue has no policy {self.name!r}")
         return CATALOGUE[self.name].make(self.parameters, None, name)
 
+    def on(self, prior: Prior) -> Catalogued:
+        """The same policy, with what the prior says in numbers."""
+        from .beliefs import stated
+
+        known = (item.name for item in CATALOGUE[self.name].parameters)
+        return replace(self, parameters=stated(self.parameters, known, prior))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Solved:
