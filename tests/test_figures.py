@@ -58,7 +58,9 @@ def in_common(one, other):
 
 
 def alike(one, other):
-    return isinstance(one, dict | list) or one == pytest.approx(other, rel=1e-12, abs=0.0)
+    if isinstance(one, float):
+        return one == pytest.approx(other, rel=1e-12, abs=0.0)
+    return isinstance(one, dict | list) or one == other
 
 
 def expected_of(entry):
