@@ -25,7 +25,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal
 
 from .errors import InputError
-from .language import ARM_VARIABLES, Constant, Tree, bind, parse, text, variables
+from .language import ARM_VARIABLES, Constant, Tree, bind, guarded, parse, text, variables
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,6 +66,11 @@ class Index:
         return bind(self.tree, self.parameters)
 
     @property
+    def compared(self) -> Tree:
+        """What arms are compared by: the index, 0 where it is lost in rounding (see language/cancelling.py)."""
+        return bind(guarded(self.tree), self.parameters)
+
+    @property
     def bound_rate(self) -> Tree | None:
         return None if self.rate is None else bind(self.rate, self.parameters)
 
@@ -77,7 +82,7 @@ class Index:
         """The index as the machine runs it; all candidates of a tree share its code."""
         from .language.compile import compile_expression
 
-        return compile_expression(self.tree).bind(self.parameters)
+        return compile_expression(guarded(self.tree)).bind(self.parameters)
 
     def rates(self, horizon: int, begin: int, pseudo_plays: float, arms: int) -> Array:
         """The rate after each number of plays from `begin` on; empty if there is none."""
@@ -289,6 +294,10 @@ class ByPosterior:
     belief: Belief
 
 
+# Beside a mean of 1 a deviation of this size has nine digits, as many as ids tells values apart by.
+_LEAST_DEVIATION = 1e-7
+
+
 @dataclass(frozen=True)
 class ByBelief:
     """A rule that compares what is believed of all arms at once (see lookahead.py).
@@ -307,6 +316,23 @@ class ByBelief:
     def number(self) -> float:
         """What tells rules of a kind apart: 1 for KG*, -1 for no leader."""
         return {"kg-star": 1.0, "ids": -1.0, "ttts": self.keep}.get(self.rule, 0.0)
+
+    def __post_init__(self) -> None:
+        """Refuse beliefs whose deviations are lost beside means near 1: ids compares the deviations."""
+        if self.rule != "ids" or not isinstance(self.belief, BetaBelief):
+            return
+        narrow = [
+            (a, b)
+            for a, b in self.belief.pairs
+            if a > b and math.sqrt(a * b / (a + b + 1.0)) < _LEAST_DEVIATION * (a + b)
+        ]
+        if len(narrow) > 1:
+            a, b = narrow[0]
+            raise InputError(
+                f"ids compares how far arms may be from their means, which float64 does not resolve for "
+                f"Beta({a:g}, {b:g}): the mean is almost 1, and the deviation below {_LEAST_DEVIATION:g} for "
+                f"more than one arm; choose another policy, such as thompson or ttts, or a prior that knows less"
+            )
 
 
 @dataclass(frozen=True)

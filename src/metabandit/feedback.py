@@ -181,8 +181,8 @@ class Feedback:
             return
         if isinstance(self.batch, tuple) and sum(self.batch) != horizon:
             raise InputError(
-                f"the batches have {sum(self.batch)} plays together, but the horizon is {horizon}; "
-                f"give sizes that add up to it"
+                f"the batches {', '.join(map(str, self.batch))} have {sum(self.batch)} plays together, but the "
+                f"horizon is {horizon}; give sizes that add up to it"
             )
         if isinstance(self.batch, int) and self.batch > max(horizon, 1):
             raise InputError(
@@ -229,10 +229,15 @@ def _read_batch(given: object) -> int | tuple[int, ...] | str:
     if isinstance(given, str) and given.strip().startswith(_GEOMETRIC):
         growth = _read_geometric(given, "batch", "growth")
         if not growth > 1.0:
-            raise InputError(f"the growth of batches must be greater than 1, not {growth:g}")
+            raise InputError(f"the growth of batches must be greater than 1, such as 1.5, not {growth:g}")
         return f"{_GEOMETRIC}:growth={write_number(growth)}"
     if isinstance(given, str):
-        sizes: list[object] = [_whole(item, "a batch") for item in given.split(",")]
+        items = given.split(",")
+        if len(items) > 1 and not all(item.strip() for item in items):
+            raise InputError(
+                f"batches {given!r} lack a size beside a comma; give a size for each, such as 100,200,300"
+            )
+        sizes: list[object] = [_whole(item, "a batch") for item in items]
     elif isinstance(given, (tuple, list)):
         sizes = list(given)
     else:
@@ -254,11 +259,12 @@ def _read_delay(given: object) -> int | str:
 
 def _read_geometric(text: str, what: str, key: str) -> float:
     name, settings = read_settings(text, what)
+    example = "1.5" if key == "growth" else "100"
     if name != _GEOMETRIC:
-        raise InputError(f"unknown {what} {text!r}; did you mean {_GEOMETRIC}:{key}=...?")
+        raise InputError(f"unknown {what} {text!r}; did you mean {_GEOMETRIC}:{key}={example}?")
     check_keys(settings, (key,), f"{what} {_GEOMETRIC}")
     if key not in settings:
-        raise InputError(f"{what} {text!r} has no {key}; write {_GEOMETRIC}:{key}=...")
+        raise InputError(f"{what} {text!r} has no {key}; write such as {_GEOMETRIC}:{key}={example}")
     return read_number(settings[key], f"the {key} of {what}")
 
 
@@ -266,9 +272,10 @@ def _whole(text: str, what: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise InputError(
-            f"{what} is a whole number of plays, or {_GEOMETRIC}:..., not {text!r}"
-        ) from None
+        more = {"a batch": ", sizes such as 100,200,300, or geometric:growth=1.5"}.get(
+            what, ", or geometric:mean=100"
+        )
+        raise InputError(f"{what} is a whole number of plays, such as 500{more}, not {text!r}") from None
 
 
 IMMEDIATE = Feedback()

@@ -22,6 +22,16 @@ of selections.
 import math
 
 
+# What is left of a difference below this share of its terms is rounding: hundreds of roundings of float64.
+LOST = 1e-13
+
+
+def difference(x: float, y: float) -> float:
+    """x - y, or 0 where that is lost beside x and y."""
+    value = x - y
+    return 0.0 if abs(value) < 1e-13 * (abs(x) + abs(y)) else value
+
+
 def divide(x: float, y: float) -> float:
     """x / y, also for y = 0."""
     if y != 0.0:

@@ -28,11 +28,23 @@ _PAUSE = 0.25  # seconds between pictures in a notebook
 Bar = Callable[..., None]
 
 
+def is_compiling() -> bool:
+    """Whether kernels have been compiled for a while now: nothing else goes on meanwhile."""
+    compiler = sys.modules.get("metabandit.kernels.jit")
+    return compiler is not None and compiler.seconds_at_it() > _PATIENCE
+
+
+def _told(what: str) -> str:
+    """What goes on, in words."""
+    return f"{what}: compiling for this machine, once" if is_compiling() else what
+
+
 class _Notebook:
     """A bar in the output of a notebook's cell."""
 
     def __init__(self, what: str) -> None:
         self.what, self.share = what, 0.0
+        self.over = threading.Event()
         self.began = self.drawn = time.monotonic()
         self.handle: Any = None
 
@@ -40,6 +52,13 @@ class _Notebook:
         from IPython.display import display
 
         self.handle = display(self._picture(), display_id=True)
+        threading.Thread(target=self._watch_compiler, daemon=True).start()
+
+    def _watch_compiler(self) -> None:
+        """While kernels are compiled, nobody calls update."""
+        while not self.over.wait(1.0):
+            if is_compiling():
+                self.handle.update(self._picture())
 
     def update(self, done: float, total: float, what: str) -> None:
         self.share, self.what = done / total if total else 0.0, what
@@ -48,6 +67,7 @@ class _Notebook:
             self.handle.update(self._picture())
 
     def stop(self) -> None:
+        self.over.set()
         if self.handle is not None:
             from IPython.display import HTML
 
@@ -64,7 +84,7 @@ class _Notebook:
             left = f", about {seconds // 60:.0f}:{seconds % 60:02.0f} left"
         return HTML(
             f'<progress value="{self.share:.4f}" max="1"></progress> {100 * self.share:.0f} %{left}: '
-            f"{escape(self.what)}"
+            f"{escape(_told(self.what))}"
         )
 
 
@@ -73,10 +93,24 @@ class _Terminal:
 
     def __init__(self, what: str, others: object) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            ProgressColumn,
+            Task,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+        from rich.text import Text
+
+        class Doing(ProgressColumn):
+            """What goes on, looked at whenever the bar is drawn."""
+
+            def render(self, task: Task) -> Text:
+                return Text(_told(task.description))
 
         self.bar = Progress(
-            TextColumn("{task.description}"),
+            Doing(),
             BarColumn(),
             TextColumn("{task.percentage:>3.0f} %,"),
             TimeRemainingColumn(),

@@ -114,8 +114,13 @@ def check_horizon(horizon: object) -> int:
 def read_seconds(text: str) -> float:
     """Read a time as people write it, in seconds: 90, 90s, 5m, 1.5h."""
     match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([smh]?)\s*", text)
-    if match is None or float(match.group(1)) == 0.0:
+    if match is None:
         raise InputError(
             f"a time limit must be a number of seconds, or such as 90s, 5m or 1h, not {text!r}"
+        )
+    if float(match.group(1)) == 0.0:
+        raise InputError(
+            f"a time limit must be greater than 0 seconds, not {text!r}; give such as 90s, or leave it out "
+            f"for no limit"
         )
     return float(match.group(1)) * {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}[match.group(2)]

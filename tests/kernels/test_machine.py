@@ -122,6 +122,12 @@ class Slow:
             extreme = (np.minimum(*more) < 0.05) | (np.maximum(*more) > 1e4)
             self.unsure |= (extreme | (x > 0) & (x < 1e-30)).any(axis=0)
             return self.rounded(slow_beta_quantile(x, *more))
+        if tree.operator == "difference":
+            value, size = x - more[0], np.abs(x) + np.abs(more[0])
+            # Where it is almost lost, rounding decides.
+            lost = 1e-13 if self.size < 1e-10 else 2e-6
+            self.unsure |= (np.abs(value) < 100 * lost * size).any(axis=0)
+            return self.rounded(value)
         return self.rounded(getattr(np, IN_NUMPY.get(tree.operator, tree.operator))(x, *more))
 
 

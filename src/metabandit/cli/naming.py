@@ -12,7 +12,7 @@ from collections.abc import Sequence
 # Regular expressions for the openings of messages, by option.
 _OPENINGS = {
     "--at": "a success rate must",
-    "--batch": "the plays of a batch|the growth of|a batch of|batches|batch is for",
+    "--batch": "the plays of a batch|the growth of|a batch (of|is)|batch|the batches|unknown batch",
     "--boundary": "unknown boundary|the p-values of|a boundary",
     "--classes": "the class file",
     "--cluster": "the address of a scheduler",

@@ -10,6 +10,7 @@ and tell indices apart that differ by 2e-6 of their size. That is enough unless
   the same holds for what a policy believes of the arms without pseudo-plays;
 - the index has a constant, or a term of t and h, beside which n and r are small, or a quantile of an arm's posterior, whose level is
   near 1: with 1 - 1/(t ln(T)^5), the quantiles of all arms would be 1;
+- terms of the index cancel, and what is left is rounding;
 - rewards of 0 and 1 are so rare, or so common, that 23 bits do not resolve their probability;
 - the means of other rewards are large beside their differences: with sums of size T |mean|, what is lost
   in T plays is 2e-6 T |mean|, to be compared with the differences, of which regret is made.
@@ -48,8 +49,15 @@ _MOST_OFFSET = 5e4
 _MOST_OFFSET_64 = 1e10
 # The largest constant of an index beside which float32 resolves its other terms.
 _MOST_CONSTANT = 1000.0
-# Operators that the machine computes in float64, whatever the lanes are.
-_FINE_OPERATORS = {"beta_quantile", "beta_optimist", "normal_quantile", "normal_optimist"}
+# Operators that the machine computes in float64, whatever the lanes are, and the one whose operands cancel.
+_FINE_OPERATORS = {
+    "beta_quantile",
+    "beta_optimist",
+    "normal_quantile",
+    "normal_optimist",
+    "difference",
+}
+
 # Problems that are looked at.
 _SAMPLE = 64
 
@@ -102,7 +110,7 @@ class Precision:
     def _asks_for_more(self, decision: Decision) -> bool:
         """Whether a decision computes with what float32 would lose."""
         if isinstance(decision, Index):
-            return any(_is_fine(node) or self._drowns(node) for node in walk(decision.bound))
+            return any(_is_fine(node) or self._drowns(node) for node in walk(decision.compared))
         pairs: tuple[tuple[float, float], ...] = ()
         if isinstance(decision, ByTable):
             pairs = decision.means

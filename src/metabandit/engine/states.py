@@ -23,6 +23,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from .. import numerics
 from ..bayes.induction import first_outcomes
 from ..bayes.listed import likelihood_ratios
 from ..decisions import (
@@ -177,18 +178,26 @@ def _judged(plan: Plan, horizon: int) -> Any:
 def _posterior_tables(
     one: tuple[float, float], two: tuple[float, float], horizon: int
 ) -> tuple[Array, Array]:
-    """Logarithms of the Gamma function, and P(X1 > X2) for arms without a success."""
-    from scipy.special import gammaln
+    """Logarithms of the Gamma function, and P(X1 > X2) for arms without a success.
 
+    Kernels take B(a1 + a2 + ., ...)/(B(a1 + ., ...) B(a2 + ., ...)) from these logarithms. Of large numbers they
+    would be too large themselves for their differences, so each is that of Gamma(x + i)/Gamma(x), and the
+    quotient of what is left out is in the row of a1 + a2.
+    """
     (a1, b1), (a2, b2) = one, two
     begins = (a1, b1, a1 + b1, a2, b2, a2 + b2, a1 + a2, b1 + b2, a1 + b1 + a2 + b2)
-    gammas = np.zeros((10, max(horizon, 2) + 2))
-    gammas[:9] = gammaln(np.array(begins)[:, None] + np.arange(gammas.shape[1]))
+    size = max(horizon, 2) + 2
+    factors = np.log(np.array(begins)[:, None] + np.arange(2 * size))
+    rising = np.zeros((9, 2 * size))
+    rising[:, 1:] = np.cumsum(factors[:, :-1], axis=1, dtype=np.longdouble)
+    rising[6] += _log_quotient(one, two)
+    gammas = np.zeros((10, size))
+    gammas[:9] = rising[:, :size]
     gammas[9, :4] = a1, b1, a2, b2
     n = np.arange(horizon + 1)
     total = n[:, None] + n[None, :]
-    both = gammaln(a1 + a2) + gammaln(b1 + b2 + total) - gammaln(sum(begins[6:8]) + total)
-    own1, own2 = (gammas[row, 0] + gammas[row + 1, n] - gammas[row + 2, n] for row in (0, 3))
+    both = rising[6, 0] + rising[7, total] - rising[8, total]
+    own1, own2 = (rising[row + 1, n] - rising[row + 2, n] for row in (0, 3))
     # The density of a draw at a boundary between the arms, over the failures: with one more of an arm,
     # the other is the better one by that much more often.
     rise = np.exp(both - own1[:, None] - own2[None, :])
@@ -198,6 +207,22 @@ def _posterior_tables(
     return gammas, np.clip(corner, 0.0, 1.0)
 
 
+def _log_height(x: Any, y: Any, a: float, b: float) -> Any:
+    """The logarithm of x^a y^b / B(a, b), where y = 1 - x, as numerics.beta_height has it, of arrays."""
+    n, d = a + b, b * x - a * y
+    with np.errstate(divide="ignore", invalid="ignore"):
+        height = a * np.where(abs(d) < 0.5 * a, np.log1p(d / a), np.log(x * (n / a)))
+        height += b * np.where(abs(d) < 0.5 * b, np.log1p(-d / b), np.log(y * (n / b)))
+    return height + numerics.beta_constant(a, b)
+
+
+def _log_quotient(one: tuple[float, float], two: tuple[float, float]) -> float:
+    """The logarithm of B(a1 + a2, b1 + b2)/(B(a1, b1) B(a2, b2))."""
+    a, b = one[0] + two[0], one[1] + two[1]
+    x, y = a / (a + b), b / (a + b)
+    return float(_log_height(x, y, *one) + _log_height(x, y, *two) - _log_height(x, y, a, b))
+
+
 def _first_is_better(one: tuple[float, float], two: tuple[float, float]) -> float:
     """P(X1 > X2) of Beta variates.
 
@@ -205,7 +230,7 @@ def _first_is_better(one: tuple[float, float], two: tuple[float, float]) -> floa
     falls exponentially, however small its parameters are. With y = c + w sinh(u) equal steps in u reach far
     enough, and the trapezoidal rule is exact to rounding.
     """
-    from scipy.special import betainc, betaln, expit
+    from scipy.special import betainc, expit
 
     if one == two:
         return 0.5
@@ -219,7 +244,7 @@ def _first_is_better(one: tuple[float, float], two: tuple[float, float]) -> floa
     u = np.arange(-far, far, step)
     scale = min(np.sqrt(width), 1.0)
     y = np.log(a / b) + scale * np.sinh(u)
-    density = np.exp(a * y - (a + b) * np.logaddexp(0.0, y) - betaln(a, b))
+    density = np.exp(_log_height(expit(y), expit(-y), a, b))
     below = np.where(
         y < 0.0, betainc(*other, expit(y)), 1.0 - betainc(other[1], other[0], expit(-y))
     )
@@ -271,7 +296,7 @@ class _States(ABC):
         steps = np.arange(self.horizon, dtype=np.float64)
         moment: dict[str, Any] = {"t": self.plan.pseudo_plays + steps, "h": self.horizon - steps}
         known = {**moment, "K": float(arms), "n": 0.0, "r": 0.0, "s": 0.0}
-        values = np.broadcast_to(evaluate_tree(decision.bound, known), self.horizon)
+        values = np.broadcast_to(evaluate_tree(decision.compared, known), self.horizon)
         for step in np.flatnonzero(~np.isfinite(values))[:1]:
             state = (0.0, 0.0, 0.0, self.plan.pseudo_plays + step, float(values[step]))
             raise IndexFault(self.plan.name, state, uses_s=self.policy.program.uses_s)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 
-from ..language import Apply, Name
+from ..language import Apply, Name, guarded
 from ..language.polynomials import plain
 from ..language.source import Assignment, raising, write_source
 
@@ -78,7 +78,7 @@ def source_of(
     tree: Tree, language: str, least_plays: float, names: str = "x"
 ) -> tuple[list[Assignment], str]:
     """The statements that compute a tree: short lines, or sums that can be broken."""
-    simple = plain(tree, nested=False)
+    simple = plain(guarded(tree), nested=False)
     return write_source(
         simple,
         language,

@@ -94,6 +94,11 @@ class _Spent:
 _SPENT = _Spent()
 
 
+def seconds_at_it() -> float:
+    """How long what is being compiled now has taken so far; 0 if nothing is."""
+    return time.monotonic() - _SPENT.begun if _SPENT.inside else 0.0
+
+
 def seconds_compiling() -> float:
     """How long this process has compiled so far."""
     return _SPENT.seconds

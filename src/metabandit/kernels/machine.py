@@ -22,6 +22,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
 
+from ..numerics import LOST
 from . import opcodes as op
 from .jit import OPERATOR, jit, lane, part, pointer
 from .special import (
@@ -85,6 +86,16 @@ def power(a, b, one):
 def _power(a, b, out):
     for i in range(out.shape[0]):
         out[i] = power(a[i], b[i], out.dtype.type(1))
+
+
+@part
+def _difference(a, b, out):
+    kind = out.dtype.type
+    # In float32 that is as far as indices are told apart (best.py).
+    lost = kind(LOST) if out.itemsize == 8 else kind(2e-6)
+    for i in range(out.shape[0]):
+        value = a[i] - b[i]
+        out[i] = kind(0) if abs(value) < lost * (abs(a[i]) + abs(b[i])) else value
 
 
 @part
@@ -397,6 +408,8 @@ def run_lanes(code, scalars, rows, arm, registers, out, stride, lanes, scratch, 
                 _beta_optimist(a, b, c, o, memory)
             elif operation == op.NORMAL_OPTIMIST:
                 _normal_optimist(a, o)
+            elif operation == op.DIFFERENCE:
+                _difference(a, b, o)
 
 
 @part
@@ -461,6 +474,8 @@ def run_step(code, scalars):
             value = beta_optimist(a, b, scalars[code[j, 4]])
         elif operation == op.NORMAL_OPTIMIST:
             value = normal_optimist(a)
+        elif operation == op.DIFFERENCE:
+            value = 0.0 if abs(a - b) < LOST * (abs(a) + abs(b)) else a - b
         else:
             value = a
         scalars[code[j, 1]] = value

@@ -30,6 +30,7 @@ EXTERNAL = 19
 NORMAL_QUANTILE = 20
 BETA_OPTIMIST = 21
 NORMAL_OPTIMIST = 22
+DIFFERENCE = 23
 
 # Numbers per instruction: operation, target, three operands, and two more: the first coefficient and
 # the degree, or the upper and lower half of an address.

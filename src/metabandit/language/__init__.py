@@ -4,6 +4,7 @@
 imported where they are used.
 """
 
+from .cancelling import guarded
 from .operators import (
     ARM_VARIABLES,
     HIGHEST_DEGREE,
@@ -39,6 +40,7 @@ __all__ = [
     "Operator",
     "Tree",
     "bind",
+    "guarded",
     "latex",
     "length",
     "names",

@@ -244,6 +244,12 @@ _TABLE = (
         array="", bounds=ranges.size,
     ),
     Operator(
+        "difference", 2, "x - y, or 0 where that is lost in rounding", r"\mathrm{{difference}}({0}, {1})",
+        numerics.difference,
+        forms={"sql": f"CASE WHEN abs({{0}} - {{1}}) < {numerics.LOST!r} * (abs({{0}}) + abs({{1}})) THEN 0.0 ELSE {{0}} - {{1}} END"},
+        bounds=ranges.difference,
+    ),
+    Operator(
         "kl_upper", 2, "the largest q with kl(x, q) <= y, for Bernoulli distributions",
         r"\max\{{q : \mathrm{{kl}}({0}, q) \le {1}\}}", numerics.kl_upper,
         forms={"sql": _SQL_KL_UPPER}, in_unit_interval=True,

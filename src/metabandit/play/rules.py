@@ -127,8 +127,8 @@ class IndexRule(Rule):
         self.name = name
         self.decision = decision
         self.uses_s = "s" in variables(decision.tree)
-        self.quick, self.safe = index_functions(decision.bound)
-        self.values = index_values(decision.bound)
+        self.quick, self.safe = index_functions(decision.compared)
+        self.values = index_values(decision.compared)
         rate, needed = decision.bound_rate, decision.bound_needed
         self.rate = None if rate is None else moment_value(rate)
         self.needed = None if needed is None else moment_value(needed)
@@ -196,8 +196,8 @@ class KlRule(IndexRule):
 
     def __init__(self, name: str, decision: Index) -> None:
         super().__init__(name, decision)
-        assert isinstance(decision.bound, Apply)
-        self.parts = [index_values(operand) for operand in decision.bound.operands]
+        assert isinstance(decision.compared, Apply)
+        self.parts = [index_values(operand) for operand in decision.compared.operands]
 
     def compared(self, moment: Moment) -> list[float]:
         arms, t, h, K = moment.arms, moment.t, moment.h, len(moment.arms)
