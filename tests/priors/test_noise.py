@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import metabandit as mb
-from metabandit.priors.noise import find_plays, noise_share
+from metabandit.priors.table import find_plays, noise_share
 
 pytestmark = pytest.mark.usefixtures("short_reports")
 

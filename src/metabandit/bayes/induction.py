@@ -14,7 +14,7 @@ stops being as good.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Semaphore
 from typing import Any
@@ -61,8 +61,7 @@ def optimum_bytes(prior: Bernoulli, horizon: int, *, keep: bool = False) -> int:
     """The memory of the values that backward induction needs at a time."""
     if prior.arms != 2:
         return slice_bytes(prior.arms, horizon, mirror=False)
-    mirror = is_mirrored(prior) and not keep
-    return (_PairedRows if mirror else _AllRows).bytes(horizon)
+    return _row_bytes(horizon, is_mirrored(prior) and not keep)
 
 
 def first_outcomes(chance: Array) -> Iterator[tuple[tuple[int, ...], float]]:
@@ -84,9 +83,14 @@ def solve(
     threads: int | None,
     progress: Progress | None,
 ) -> tuple[float, Cuts]:
-    """The expected reward, and with `keep` what to do in every state."""
+    """The expected reward, and with `keep` what to do in every state.
+
+    Below, both functions return the values that play begins with: of the first state, or of those after one
+    play of each arm, by their successes.
+    """
+    from ..kernels import counts
+
     threads = check_threads(threads)
-    mirror = is_mirrored(prior) and not keep
     needed = optimum_bytes(prior, horizon, keep=keep)
     if keep:
         # What to do, and once more as the numbers that the simulator reads.
@@ -99,20 +103,18 @@ def solve(
         "choose a shorter horizon, or lower_bound for a lower bound on regret",
     )
     first = prior.arms if start == EACH_ONCE else 0
-    solved: _TwoArms | _ThreeArms
-    if prior.arms == 2:
-        solved = _TwoArms(prior, horizon, mirror, keep)
-    else:
-        solved = _ThreeArms(prior, horizon, keep)
+    solve_arms = _solve_two if prior.arms == 2 else _solve_three
     with ThreadPoolExecutor(threads) as pool:
-        solved.run(first, pool if threads > 1 else None, progress)
+        values, cuts = solve_arms(
+            prior, horizon, first, keep, pool if threads > 1 else None, progress
+        )
     if first == 0:
-        return solved.value(0, ()), solved.cuts
+        return values[()], cuts
+    chance = counts.chances(prior.alpha, prior.beta, 1)
     reward = sum(
-        weight * (sum(outcome) + solved.value(first, outcome))
-        for outcome, weight in first_outcomes(solved.chance)
+        weight * (sum(outcome) + values[outcome]) for outcome, weight in first_outcomes(chance)
     )
-    return reward, solved.cuts
+    return reward, cuts
 
 
 def solve_constrained(
@@ -143,102 +145,93 @@ def solve_constrained(
     return cuts
 
 
-class _TwoArms:
-    """Backward induction for two arms: one level, changed in place, several levels per pass over it."""
+def _solve_two(
+    prior: Bernoulli,
+    horizon: int,
+    first: int,
+    keep: bool,
+    pool: ThreadPoolExecutor | None,
+    progress: Progress | None,
+) -> tuple[dict[tuple[int, ...], float], Cuts]:
+    """One level, changed in place, several levels per pass over it."""
+    from ..kernels import counts
 
-    def __init__(self, prior: Bernoulli, horizon: int, mirror: bool, keep: bool) -> None:
-        from ..kernels import backward, counts
+    mirror = is_mirrored(prior) and not keep
+    chance = counts.chances(prior.alpha, prior.beta, horizon)
+    rows = _Rows(horizon, mirror)
+    cuts: Cuts = np.zeros((math.comb(horizon + 2, 3) if keep else 0, 2), np.uint16)
+    passes = _passes(horizon, mirror)
+    if first and not keep:
+        passes.pop()  # nobody asks for states without a play of arm 1
+    work = [
+        sum(_level_states(horizon, n1, mirror) for n1 in range(low, top + 1)) for top, low in passes
+    ]
 
-        self.kernel = backward
-        self.horizon = horizon
-        self.keep = keep
-        self.chance = counts.chances(prior.alpha, prior.beta, horizon)
-        self.rows: _PairedRows | _AllRows = (_PairedRows if mirror else _AllRows)(horizon)
-        self.mirror = mirror
-        # The values after one play of each arm, by their successes.
-        self.first: dict[tuple[int, ...], float] = {}
-        entries = math.comb(horizon + 2, 3) if keep else 0
-        self.cuts: Cuts = np.zeros((entries, 2), np.uint16)
+    def value(s1: int, n2: int, s2: int) -> float:
+        return float(rows.values[rows.at[s1, n2] + s2])
 
-    def run(self, first: int, pool: ThreadPoolExecutor | None, progress: Progress | None) -> None:
-        passes = _passes(self.horizon, self.mirror)
-        if first and not self.keep:
-            passes.pop()  # nobody asks for states without a play of arm 1
-        work = [
-            sum(_level_states(self.horizon, n1, self.mirror) for n1 in range(low, top + 1))
-            for top, low in passes
-        ]
-        done = 0
-        for (top, low), states_of_pass in zip(passes, work, strict=True):
-            self.rows.begin(top, low)
-            self._pass(top, low, pool if self.horizon > _SHARED else None)
-            self.rows.end(top, low)
-            if first and low == 1:
-                self.first = {(a, b): self._at(a, 1, b) for a in range(2) for b in range(2)}
-            done += states_of_pass
-            if progress is not None:
-                progress(done, sum(work))
+    found: dict[tuple[int, ...], float] = {}
+    for done, (top, low) in enumerate(passes, start=1):
+        rows.begin(top, low)
+        _run_pass(rows, top, low, chance, keep, cuts, pool if horizon > _SHARED else None)
+        rows.end(top, low)
+        if first and low == 1:
+            found = {(a, b): value(a, 1, b) for a in range(2) for b in range(2)}
+        if progress is not None:
+            progress(sum(work[:done]), sum(work))
+    return found if first else {(): value(0, 0, 0)}, cuts
 
-    def _pass(self, top: int, low: int, pool: ThreadPoolExecutor | None) -> None:
-        """From the level top + 1 to the level `low`."""
-        levels = top - low + 1
-        last = top + 1 if self.mirror else 0
-        corner = np.empty((levels, top + 1, top + 2)) if self.mirror else None
-        # Where no other thread waits for it, a tile is run as one block of plays of arm 2.
-        size = self.horizon + 1 if pool is None else _BLOCK
-        blocks = [
-            (begin, max(last, begin - size + 1))
-            for begin in range(self.horizon - low, last - 1, -size)
-        ]
-        firsts = range(0, top + 1, _WIDTH)
-        # How many blocks of the tile before are done.
-        ready = [Semaphore(0) for _ in range(len(firsts) + 1)]
-        for _ in blocks:
-            ready[0].release()
 
-        def run(tile: int) -> int:
-            status: int = self.kernel.DONE
-            work = np.empty((levels, _WIDTH, self.horizon + 2))
-            try:
-                for begin, end in blocks:
-                    ready[tile].acquire()
-                    status |= self.kernel.run_tile(
-                        self.horizon,
-                        top,
-                        firsts[tile],
-                        begin,
-                        end,
-                        self.rows.values,
-                        self.rows.at,
-                        self.chance,
-                        work,
-                        self.keep,
-                        self.cuts,
-                    )
-                    ready[tile + 1].release()
-            except BaseException:
-                ready[tile + 1].release(len(blocks) + 1)  # nobody waits for what has failed
-                raise
-            if corner is not None:
-                self.kernel.keep_corner(top, firsts[tile], work, corner)
-            return status
+def _run_pass(
+    rows: _Rows,
+    top: int,
+    low: int,
+    chance: Array,
+    keep: bool,
+    cuts: Cuts,
+    pool: ThreadPoolExecutor | None,
+) -> None:
+    """From the level top + 1 to the level `low`."""
+    from ..kernels import backward
 
-        tiles = range(len(firsts))
-        # A pool begins tasks in their order, so the tile that another waits for is being run.
-        for status in map(run, tiles) if pool is None else pool.map(run, tiles):
-            if status != self.kernel.DONE:
-                raise RuntimeError("the optimal choice is not monotone in the successes of an arm")
+    horizon, levels = rows.horizon, top - low + 1
+    last = top + 1 if rows.mirror else 0
+    corner = np.empty((levels, top + 1, top + 2)) if rows.mirror else None
+    # Where no other thread waits for it, a tile is run as one block of plays of arm 2.
+    size = horizon + 1 if pool is None else _BLOCK
+    blocks = [
+        (begin, max(last, begin - size + 1)) for begin in range(horizon - low, last - 1, -size)
+    ]
+    firsts = range(0, top + 1, _WIDTH)
+    # How many blocks of the tile before are done.
+    ready = [Semaphore(0) for _ in range(len(firsts) + 1)]
+    for _ in blocks:
+        ready[0].release()
+
+    def run(tile: int) -> int:
+        status: int = backward.DONE
+        work = np.empty((levels, _WIDTH, horizon + 2))
+        try:
+            for begin, end in blocks:
+                ready[tile].acquire()
+                status |= backward.run_tile(
+                    horizon, top, firsts[tile], begin, end, rows.values, rows.at, chance, work, keep, cuts
+                )  # fmt: skip
+                ready[tile + 1].release()
+        except BaseException:
+            ready[tile + 1].release(len(blocks) + 1)  # nobody waits for what has failed
+            raise
         if corner is not None:
-            self.kernel.run_corner(
-                self.horizon, top, self.rows.values, self.rows.at, self.chance, corner
-            )
+            backward.keep_corner(top, firsts[tile], work, corner)
+        return status
 
-    def _at(self, s1: int, n2: int, s2: int) -> float:
-        return float(self.rows.values[self.rows.at[s1, n2] + s2])
-
-    def value(self, m: int, outcome: Sequence[int]) -> float:
-        """The value of the first state, or of that after one play of each arm."""
-        return self.first[tuple(outcome)] if m else self._at(0, 0, 0)
+    tiles = range(len(firsts))
+    # A pool begins tasks in their order, so the tile that another waits for is being run.
+    for status in map(run, tiles) if pool is None else pool.map(run, tiles):
+        if status != backward.DONE:
+            raise RuntimeError("the optimal choice is not monotone in the successes of an arm")
+    if corner is not None:
+        backward.run_corner(horizon, top, rows.values, rows.at, chance, corner)
 
 
 def _passes(horizon: int, mirror: bool) -> list[tuple[int, int]]:
@@ -254,52 +247,31 @@ def _level_states(horizon: int, n1: int, mirror: bool) -> int:
     return (n1 + 1) * rows
 
 
-class _AllRows:
-    """Room for the rows of all (s1, n2): a row is used at n1 >= s1, so that s1 + n2 <= horizon."""
+class _Rows:
+    """Room for the rows of a level of two arms, by s1 and n2.
 
-    def __init__(self, horizon: int) -> None:
-        lengths = np.tril(np.broadcast_to(np.arange(1, horizon + 2), (horizon + 1,) * 2))[::-1]
-        ends = np.cumsum(lengths).reshape(lengths.shape)
-        self.at = np.ascontiguousarray(ends - lengths)
-        self.values = np.zeros(self.bytes(horizon) // 8)
-
-    @staticmethod
-    def bytes(horizon: int) -> int:
-        return 8 * math.comb(horizon + 3, 3)
-
-    def begin(self, top: int, low: int) -> None:
-        """Nothing: every row has its place."""
-
-    def end(self, top: int, low: int) -> None:
-        """Nothing: every row keeps its place."""
-
-
-class _PairedRows:
-    """Room for the rows of a level with n1 <= n2 <= horizon - n1, of arms that are alike.
-
-    With each level come the rows of two more n2, n1 and horizon - n1, for each s1; as long as horizon + 2
-    together, they share a cell. The cells of an s1 > n1 are used again.
+    Of arms that differ all rows are kept: a row is used at n1 >= s1, so that s1 + n2 <= horizon. Of arms that
+    are alike (mirror) a level has those with n1 <= n2 <= horizon - n1 only. With each level come the rows of two
+    more n2, n1 and horizon - n1, for each s1; as long as horizon + 2 together, they share a cell. The cells of an
+    s1 > n1 are used again.
     """
 
-    def __init__(self, horizon: int) -> None:
-        self.horizon, self.half = horizon, horizon // 2
-        cells = self.bytes(horizon) // (8 * (horizon + 2))
-        self.values = np.zeros(cells * (horizon + 2))
-        self.at = np.zeros((self.half + 2, horizon + 1), np.int64)
-        # Where the cells begin that are free.
-        self.free = np.arange(cells)[::-1] * (horizon + 2)
-
-    @staticmethod
-    def bytes(horizon: int) -> int:
-        half = horizon // 2
-        # During a pass: the rows down to n2 = low for all s1 <= top, and those above top for s1 = top + 1.
-        cells = max(
-            (top + 1) * (half - low + 1) + half - top for top, low in _passes(horizon, mirror=True)
-        )
-        return 8 * cells * (horizon + 2)
+    def __init__(self, horizon: int, mirror: bool) -> None:
+        self.horizon, self.half, self.mirror = horizon, horizon // 2, mirror
+        self.values = np.zeros(_row_bytes(horizon, mirror) // 8)
+        if mirror:
+            self.at = np.zeros((self.half + 2, horizon + 1), np.int64)
+            # Where the cells begin that are free.
+            self.free = np.arange(len(self.values) // (horizon + 2))[::-1] * (horizon + 2)
+        else:
+            lengths = np.tril(np.broadcast_to(np.arange(1, horizon + 2), (horizon + 1,) * 2))[::-1]
+            ends = np.cumsum(lengths).reshape(lengths.shape)
+            self.at = np.ascontiguousarray(ends - lengths)
 
     def begin(self, top: int, low: int) -> None:
         """Make room for the rows of s1 <= top that the levels down to `low` add."""
+        if not self.mirror:
+            return
         count = (top + 1) * (top - low + 1)
         taken, self.free = self.free[-count:].reshape(top + 1, -1), self.free[:-count]
         plays = np.arange(low, top + 1)
@@ -310,61 +282,56 @@ class _PairedRows:
 
     def end(self, top: int, low: int) -> None:
         """Free the rows of s1 > low, which the level `low` does not have."""
+        if not self.mirror:
+            return
         old = self.at[low + 1 : top + 1, low : self.half + 1].ravel()
         older = self.at[top + 1, top + 1 : self.half + 1]
         self.free = np.concatenate([self.free, old, older])
 
 
-class _ThreeArms:
-    """Backward induction for three arms: two slices in turn."""
+def _row_bytes(horizon: int, mirror: bool) -> int:
+    """The memory of the rows of two arms."""
+    if not mirror:
+        return 8 * math.comb(horizon + 3, 3)
+    half = horizon // 2
+    # During a pass: the rows down to n2 = low for all s1 <= top, and those above top for s1 = top + 1.
+    cells = max((top + 1) * (half - low + 1) + half - top for top, low in _passes(horizon, mirror))
+    return 8 * cells * (horizon + 2)
 
-    def __init__(self, prior: Bernoulli, horizon: int, keep: bool) -> None:
-        from ..kernels import counts, three_arms
 
-        self.kernel = three_arms
-        self.horizon = horizon
-        self.keep = keep
-        # For each number of plays and each state which arms are best (decisions.py: ByStates).
-        self.cuts: Cuts = np.zeros(math.comb(horizon + 5, 6) if keep else 0, np.uint8)
-        self.chance = counts.chances(prior.alpha, prior.beta, horizon)
-        shape = (horizon + 2, horizon + 2)
-        self.offsets = [np.zeros(shape, np.int64) for _ in range(2)]
-        size = three_arms.offsets(horizon, self.offsets[horizon % 2])
-        self.values = [np.zeros(size) for _ in range(2)]
+def _solve_three(
+    prior: Bernoulli,
+    horizon: int,
+    first: int,
+    keep: bool,
+    pool: ThreadPoolExecutor | None,
+    progress: Progress | None,
+) -> tuple[dict[tuple[int, ...], float], Cuts]:
+    """Two slices in turn."""
+    from ..kernels import counts, three_arms
 
-    def run(self, first: int, pool: ThreadPoolExecutor | None, progress: Progress | None) -> None:
-        total = states(3, self.horizon) - states(3, first)
-        for m in range(self.horizon - 1, first - 1, -1):
-            self.kernel.offsets(m, self.offsets[m % 2])
-            after, before = (m + 1) % 2, m % 2
-            best = self.cuts[math.comb(m + 5, 6) : math.comb(m + 6, 6) if self.keep else 0]
+    # For each number of plays and each state which arms are best (decisions.py: ByStates).
+    cuts: Cuts = np.zeros(math.comb(horizon + 5, 6) if keep else 0, np.uint8)
+    chance = counts.chances(prior.alpha, prior.beta, horizon)
+    offsets = [np.zeros((horizon + 2, horizon + 2), np.int64) for _ in range(2)]
+    size = three_arms.offsets(horizon, offsets[horizon % 2])
+    values = [np.zeros(size) for _ in range(2)]
+    total = states(3, horizon) - states(3, first)
+    for m in range(horizon - 1, first - 1, -1):
+        three_arms.offsets(m, offsets[m % 2])
+        after, before = (m + 1) % 2, m % 2
+        best = cuts[math.comb(m + 5, 6) : math.comb(m + 6, 6) if keep else 0]
+        slices = values[after], offsets[after], values[before], offsets[before]
 
-            def step(
-                n1: int, m: int = m, after: int = after, before: int = before, best: Cuts = best
-            ) -> None:
-                self.kernel.step_backward(
-                    m,
-                    n1,
-                    n1 + 1,
-                    self.values[after],
-                    self.offsets[after],
-                    self.values[before],
-                    self.offsets[before],
-                    self.chance,
-                    best,
-                )
+        def step(n1: int, m: int = m, slices: Any = slices, best: Cuts = best) -> None:
+            three_arms.step_backward(m, n1, n1 + 1, *slices, chance, best)
 
-            if pool is None or m < 20:
-                for n1 in range(m + 1):
-                    step(n1)
-            else:
-                list(pool.map(step, range(m + 1)))
-            if progress is not None:
-                progress(states(3, self.horizon) - states(3, m), total)
-
-    def value(self, m: int, outcome: Sequence[int]) -> float:
-        values, offset = self.values[m % 2], self.offsets[m % 2]
-        if not m:
-            return float(values[0])
-        a, b, c = outcome
-        return float(values[offset[1, 1] + 4 * a + 2 * b + c])
+        # All of a slice before the next.
+        list(map(step, range(m + 1)) if pool is None or m < 20 else pool.map(step, range(m + 1)))
+        if progress is not None:
+            progress(states(3, horizon) - states(3, m), total)
+    if not first:
+        return {(): float(values[0][0])}, cuts
+    # After one play of each arm.
+    at = values[1][offsets[1][1, 1] :]
+    return {outcome: float(at[place]) for place, outcome in enumerate(np.ndindex(2, 2, 2))}, cuts

@@ -13,13 +13,13 @@ from .display import show_json, show_table
 
 def command(as_json: options.Json = False) -> None:
     """List the priors, with their parameters and defaults."""
-    from ..priors import PRIOR_KEYS, PRIORS
+    from ..priors import PRIORS
     from ..priors.words import words_of
 
     items: list[dict[str, Any]] = []
     for name, make in PRIORS.items():
         signature = inspect.signature(make).parameters
-        defaults = {key: signature[key].default for key in PRIOR_KEYS[name]}
+        defaults = {key: signature[key].default for key in make.keys}
         items.append(
             {
                 "name": name,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..decisions import Array
     from ..play import ArmName, Player
     from ..priors import Prior
+    from .catalogue import Entry
     from .file import Origin
 
 # progress(work done, work in all)
@@ -308,6 +309,10 @@ class IndexPolicy(Policy):
     1.5255
     """
 
+    # Of an index of the catalogue that reads the prior: its entry and the values of its parameters. As an
+    # index of its own, without a setting, it is that for equally likely means.
+    matched: tuple[Entry, Mapping[str, float]] | None = None
+
     def __init__(
         self,
         expression: str | Tree,
@@ -391,7 +396,13 @@ class IndexPolicy(Policy):
 
     def on(self, setting: Setting) -> IndexPolicy:
         """The policy as it is in a setting: another one if it reads the prior."""
-        return self
+        if self.matched is None:
+            return self
+        entry, values = self.matched
+        assert entry.index is not None
+        found = entry.index(setting, values, self.name)
+        found.learned = self.learned
+        return found
 
     def decision(self, setting: Setting, progress: Progress | None = None) -> Decision:
         return self.on(setting)._index
@@ -400,8 +411,11 @@ class IndexPolicy(Policy):
         return self.on(setting).start
 
     def content(self) -> Any:
-        from .file import Expression
+        from .file import Catalogued, Expression
 
+        if self.matched is not None:
+            entry, values = self.matched
+            return Catalogued(name=entry.name, parameters=dict(values))
         used = {item for tree in self.trees for item in names(tree)}
         return Expression(
             expression=text(self.tree),

@@ -149,46 +149,21 @@ class Entry:
         known = {key: value for key, value in every.items() if key in given or key not in matched}
         if self.decide is not None:
             return DecidedPolicy(self, known, name)
-        if self.index is not None:
-            return MatchedIndex(self, known, every, name)
         assert not callable(self.start)
-        return IndexPolicy(
+        used = every
+        if self.index is not None:  # of what is believed, its formula reads a part
+            used = {key: every[key] for key in names(parse(self.formula, parameters=None))}
+        found = IndexPolicy(
             self.formula,
-            parameters=every,
+            parameters=used,
             start=self.start or start,
             name=name,
             rate=self.rate,
             needed=self.needed,
         )
-
-
-class MatchedIndex(IndexPolicy):
-    """An index of the catalogue that reads the prior.
-
-    As an index of its own, without a setting, it is that for equally likely means.
-    """
-
-    reads_prior = True
-
-    def __init__(
-        self, entry: Entry, values: Mapping[str, float], every: Mapping[str, float], name: str
-    ) -> None:
-        used = names(parse(entry.formula, parameters=None))
-        parameters = {key: every[key] for key in used}
-        super().__init__(entry.formula, parameters=parameters, start=Start(), name=name)
-        self.entry = entry
-        self.values = dict(values)
-
-    def on(self, setting: Setting) -> IndexPolicy:
-        assert self.entry.index is not None
-        found = self.entry.index(setting, self.values, self.name)
-        found.learned = self.learned
+        if self.index is not None:
+            found.matched, found.reads_prior = (self, known), True
         return found
-
-    def content(self) -> Any:
-        from .file import Catalogued
-
-        return Catalogued(name=self.entry.name, parameters=dict(self.values))
 
 
 class DecidedPolicy(Policy):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -12,8 +11,7 @@ from ..settings import check_keys, read_number, read_settings
 from .amounts import Counts, Empirical, Revenue
 from .base import Prior, check_arms, check_prior
 from .families import BERNOULLI, BETA, GAUSSIAN, Family
-from .hierarchical import Hierarchical
-from .parametric import Bernoulli, BetaRewards, Gaussian, TruncatedGaussian
+from .parametric import Bernoulli, BetaRewards, Gaussian, Hierarchical, TruncatedGaussian
 from .table import Table
 from .words import read_words, words_of
 
@@ -22,7 +20,6 @@ __all__ = [
     "BETA",
     "GAUSSIAN",
     "PRIORS",
-    "PRIOR_KEYS",
     "Bernoulli",
     "BetaRewards",
     "Counts",
@@ -39,35 +36,12 @@ __all__ = [
     "read_prior",
 ]
 
-PRIORS: dict[str, Callable[..., Prior]] = {
-    "bernoulli": Bernoulli,
-    "truncated-gaussian": TruncatedGaussian,
-    "gaussian": Gaussian,
-    "beta": BetaRewards,
-    "hierarchical": Hierarchical,
-    "counts": Counts,
-    "revenue": Revenue,
-    "table": Table,
-    "empirical": Empirical,
-}
-# What a person can set; the number of arms is an option of its own.
-PRIOR_KEYS = {
-    name: tuple(key for key in inspect.signature(make).parameters if key not in ("arms", "weights"))
-    for name, make in PRIORS.items()
-}
-_TEXT_KEYS = {
-    "truncated-gaussian": ("regret",),
-    "hierarchical": ("family",),
-    "revenue": ("shape",),
-    "table": ("path", "family"),
-    "empirical": ("path",),
-}
-_KEYS_PER_ARM = {
-    "bernoulli": ("alpha", "beta"),
-    "beta": ("alpha", "beta"),
-    "revenue": ("alpha", "beta"),
-    "counts": ("shape", "rate"),
-}
+PRIORS: dict[str, type[Prior]] = {
+    each.text_name: each
+    for each in (
+        Bernoulli, TruncatedGaussian, Gaussian, BetaRewards, Hierarchical, Counts, Revenue, Table, Empirical,
+    )
+}  # fmt: skip
 
 
 def prior(text: str, *, arms: int | None = None) -> Prior:
@@ -100,22 +74,23 @@ def prior(text: str, *, arms: int | None = None) -> Prior:
         raise InputError(f"a file of past problems is the prior table:path={name}")
     if name not in PRIORS:
         raise InputError(f"unknown prior {name!r}; {nearest(name, PRIORS)}")
-    check_keys(settings, (*PRIOR_KEYS[name], *words_of(name)), f"the prior {name}")
+    kind = PRIORS[name]
+    check_keys(settings, (*kind.keys, *words_of(name)), f"the prior {name}")
     if name in ("table", "empirical") and "path" not in settings:
         example = {"table": "problems.csv", "empirical": "rewards.csv,factor=0.1"}[name]
         raise InputError(f"the prior {name} needs its file: {name}:path={example}")
     values: dict[str, Any] = {"arms": arms}
     for key, value in read_words(name, settings).items():
-        if key in _TEXT_KEYS.get(name, ()):
+        if key in kind.text_keys:
             values[key] = value
             continue
         numbers = value
         if isinstance(value, str):
             numbers = [read_number(item, f"{key} of the prior {name}") for item in value.split(":")]
         values[key] = numbers[0] if len(numbers) == 1 else numbers
-        if len(numbers) > 1 and key not in _KEYS_PER_ARM.get(name, ()):
+        if len(numbers) > 1 and key not in kind.keys_per_arm:
             raise InputError(f"{key} of the prior {name} is one number, not {settings.get(key)!r}")
-    return PRIORS[name](**values)
+    return kind(**values)
 
 
 def read_prior(

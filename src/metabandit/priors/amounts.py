@@ -21,16 +21,12 @@ import numpy.typing as npt
 from ..errors import InputError, nearest
 from ..settings import read_number
 from ..sheets import read_sheet
-from .base import Prior, check_positive, check_precision, count_arms, per_arm, write_prior
-from .families import Array, Family
+from .base import Prior, check_positive, check_precision, count_arms, per_arm
+from .families import Array, Family, first_parameter
 from .history import REWARD, role_of
 
 _MOST_COUNT = 500.0
 _MOST_LISTED = 100_000
-
-
-def _poisson_mean(parameters: Array) -> Array:
-    return parameters[..., 0]
 
 
 def _lognormal_mean(parameters: Array) -> Array:
@@ -49,7 +45,7 @@ def _listed_mean(parameters: Array) -> Array:
 
 
 _AMOUNTS = (0.0, math.inf)
-COUNTS = Family("counts", ("mean",), None, _poisson_mean, _AMOUNTS)
+COUNTS = Family("counts", ("mean",), None, first_parameter, _AMOUNTS)
 REVENUES = {
     "lognormal": Family(
         "revenue-lognormal", ("zeros", "log_mean", "log_sd"), None, _lognormal_mean, _AMOUNTS
@@ -76,6 +72,8 @@ class Counts(Prior):
     """
 
     family = COUNTS
+    text_name = "counts"
+    keys = keys_per_arm = ("shape", "rate")
 
     def __init__(
         self,
@@ -101,9 +99,6 @@ class Counts(Prior):
         means = rng.gamma(np.array(self.shape), scale, (problems, self.arms))
         return np.minimum(means, _MOST_COUNT)[..., None]
 
-    def __str__(self) -> str:
-        return write_prior("counts", shape=self.shape, rate=self.rate)
-
 
 class Revenue(Prior):
     """Amounts with many zeros: a share of rewards is not 0, and has log-normal or gamma amounts.
@@ -128,6 +123,11 @@ class Revenue(Prior):
     >>> str(mb.prior("revenue:share=0.05,share_sd=0.01,value=40,value_sd=30"))
     'revenue:alpha=23.7,beta=450.3,value=40,value_sd=30,spread=0,shape=lognormal'
     """
+
+    text_name = "revenue"
+    keys = ("alpha", "beta", "value", "value_sd", "spread", "shape")
+    keys_per_arm = ("alpha", "beta")
+    text_keys = ("shape",)
 
     def __init__(
         self,
@@ -171,10 +171,6 @@ class Revenue(Prior):
         log_sd = np.full(size, math.sqrt(variance))
         return np.stack([zeros, np.log(means) - variance / 2.0, log_sd], axis=-1)
 
-    def __str__(self) -> str:
-        numbers = {key: getattr(self, key) for key in ("value", "value_sd", "spread")}
-        return write_prior("revenue", alpha=self.alpha, beta=self.beta, **numbers, shape=self.shape)
-
 
 def _factors(rng: np.random.Generator, spread: float, size: tuple[int, int]) -> Array:
     """Log-normal factors of mean 1 and this standard deviation."""
@@ -203,6 +199,10 @@ class Empirical(Prior):
     >>> str(mb.Empirical([0, 0, 0, 12.5, 40], factor=0.2))
     'empirical:rewards=5,factor=0.2,shift=0'
     """
+
+    text_name = "empirical"
+    keys = ("path", "factor", "shift")
+    text_keys = ("path",)
 
     def __init__(
         self,
@@ -246,9 +246,9 @@ class Empirical(Prior):
         shift = rng.normal(0.0, self.shift, size) if self.shift else np.zeros(size)
         return np.stack([factor, shift, np.full(size, self.rewards.mean())], axis=-1)
 
-    def __str__(self) -> str:
+    def settings(self) -> dict[str, Any]:
         source = {"path": str(self.path)} if self.path else {"rewards": str(len(self.rewards))}
-        return write_prior("empirical", **source, factor=self.factor, shift=self.shift)
+        return {**source, "factor": self.factor, "shift": self.shift}
 
 
 def _read_rewards(path: Path) -> Array:

@@ -47,6 +47,11 @@ class Prior(Shown, ABC):
 
     family: Family
     arms: int
+    # Of priors that have a text: its name and what it sets, of which some are one number per arm, or texts.
+    text_name = ""
+    keys: tuple[str, ...] = ()
+    keys_per_arm: tuple[str, ...] = ()
+    text_keys: tuple[str, ...] = ()
 
     @abstractmethod
     def draw(self, rng: np.random.Generator, problems: int) -> Array:
@@ -63,8 +68,19 @@ class Prior(Shown, ABC):
         """
         return None
 
+    def settings(self) -> dict[str, Any]:
+        """What the text of the prior sets."""
+        return {key: getattr(self, key) for key in self.keys}
+
     def __str__(self) -> str:
-        return type(self).__name__
+        """The prior as `prior` reads it; numbers that are the same for all arms are written once."""
+        parts = []
+        for key, value in self.settings().items():
+            if not isinstance(value, str):
+                each = [value] if isinstance(value, float) else list(value)
+                value = ":".join(map(write_number, each[:1] if len(set(each)) == 1 else each))
+            parts.append(f"{key}={value}")
+        return f"{self.text_name}:{','.join(parts)}" if self.text_name else type(self).__name__
 
     def headline(self) -> str:
         return f"{self}, {self.arms} arms"
@@ -180,14 +196,3 @@ def check_precision(size: float, detail: float) -> None:
             f"precision (at most 1000 to 1); subtract what is common to all, as regret does not "
             f"depend on it"
         )
-
-
-def write_prior(name: str, **settings: str | float | Sequence[float]) -> str:
-    """A prior as `prior` reads it; numbers that are the same for all arms are written once."""
-    parts = []
-    for key, value in settings.items():
-        if not isinstance(value, str):
-            each = [value] if isinstance(value, float) else list(value)
-            value = ":".join(map(write_number, each[:1] if len(set(each)) == 1 else each))
-        parts.append(f"{key}={value}")
-    return f"{name}:{','.join(parts)}"

@@ -93,7 +93,8 @@ class Family:
 _COMPILED: dict[tuple[Family, Any], Any] = {}
 
 
-def _first(parameters: Array) -> Array:
+def first_parameter(parameters: Array) -> Array:
+    """The mean of rewards whose first parameter it is."""
     return parameters[..., 0]
 
 
@@ -120,8 +121,8 @@ def _truncated_mean(parameters: Array) -> Array:
 
 
 # The built-in families' quantiles are in kernels/rewards.py, compiled to disk.
-BERNOULLI = Family("bernoulli", ("p",), None, _first)
-GAUSSIAN = Family("gaussian", ("mean", "deviation"), None, _first, (-math.inf, math.inf))
+BERNOULLI = Family("bernoulli", ("p",), None, first_parameter)
+GAUSSIAN = Family("gaussian", ("mean", "deviation"), None, first_parameter, (-math.inf, math.inf))
 BETA = Family("beta", ("a", "b"), None, _beta_mean)
 
 

@@ -24,7 +24,6 @@ from ..settings import check_whole
 from ..showing import Shown
 from .base import Prior
 from .families import Array
-from .hierarchical import Hierarchical
 from .history import COUNTS, History, read_history
 from .likelihood import (
     BetaBinomial,
@@ -36,7 +35,7 @@ from .likelihood import (
     NormalNormal,
     beta_of,
 )
-from .parametric import Bernoulli, Gaussian
+from .parametric import Bernoulli, Gaussian, Hierarchical
 from .words import rounded
 
 ALIKE, PER_ARM, LEVELS = "alike", "per-arm", "hierarchical"
