@@ -18,7 +18,7 @@ import pytest
 
 import metabandit as mb
 from metabandit.cli.running import go_on
-from metabandit.studies.steps import RECORDS
+from metabandit.studies.run import RECORDS
 from tests import commands
 from tests.sites import Site, exports, figures, until
 

@@ -33,6 +33,11 @@ def new_axes(width: float = 6.2, height: float = 4.4, **options: Any) -> tuple[A
     return figure, figure.subplots(**options)
 
 
+def _axes(axes: Any, width: float, height: float) -> tuple[Any, Any]:
+    """A new figure with its axes, or no figure and the axes that were given."""
+    return new_axes(width, height) if axes is None else (None, axes)
+
+
 def plot_axes(axes: Any, width: float = 6.2, height: float = 4.4) -> Any:
     """The axes that `plot` draws into: those given, or new ones that a notebook shows."""
     if axes is not None:
@@ -91,9 +96,7 @@ def curves(
 
     Into new axes, or into those given.
     """
-    figure = None
-    if axes is None:
-        figure, axes = new_axes(width, 4.6)
+    figure, axes = _axes(axes, width, 4.6)
     for place, (label, at, values, half) in enumerate(lines):
         colour = COLOURS[place % len(COLOURS)]
         axes.plot(
@@ -207,9 +210,7 @@ def gains(rows: Sequence[GainRow], *, x: str, axes: Any = None) -> Any:
 
     Into new axes, or into those given.
     """
-    figure = None
-    if axes is None:
-        figure, axes = new_axes(5.6, 1.1 + 0.36 * len(rows))
+    figure, axes = _axes(axes, 5.6, 1.1 + 0.36 * len(rows))
     places = np.arange(len(rows))[::-1]
     for (_, mean, (low, high), chosen), y in zip(rows, places, strict=True):
         colour = BLUE if chosen else GREY
@@ -235,6 +236,27 @@ def gains(rows: Sequence[GainRow], *, x: str, axes: Any = None) -> Any:
     return figure
 
 
+def heat_map(
+    panel: Any, shades: Array, texts: Any, *, dark: float, fontsize: int, **look: Any
+) -> Any:
+    """Squares, darker for more, with texts in them if there are any: white on those above `dark`."""
+    drawn = panel.imshow(shades, cmap="cividis_r", **look)
+    for (row, column), text in np.ndenumerate(texts):
+        panel.text(
+            column,
+            row,
+            text,
+            ha="center",
+            va="center",
+            fontsize=fontsize,
+            color="white" if shades[row, column] > dark else "black",
+            weight="bold" if row == column else "normal",
+        )
+    panel.grid(visible=False)
+    panel.spines[:].set_visible(False)
+    return drawn
+
+
 def heat_maps(
     maps: Mapping[str, Array], labels: Sequence[str], *, x: str, y: str, unit: str
 ) -> Any:
@@ -244,26 +266,17 @@ def heat_maps(
     figure, panels = new_axes(height=0.4 + 2.9 * lines, nrows=lines, ncols=columns, squeeze=False)
     shades = [np.log10(np.maximum(values, 0.1)) for values in maps.values()]
     low, high = np.min(shades), np.max(shades)
+    look = {"dark": low + 0.45 * (high - low), "fontsize": 9, "vmin": low, "vmax": high}
     for panel in panels.ravel()[len(maps) :]:
         panel.set_axis_off()
     for panel, (name, values), shade in zip(panels.ravel(), maps.items(), shades, strict=False):
-        panel.imshow(shade, cmap="cividis_r", vmin=low, vmax=high)
-        for (row, column), value in np.ndenumerate(values):
-            panel.text(
-                column,
-                row,
-                f"{value:.0f}{unit}" if value >= 99.5 else f"{value:.3g}{unit}",
-                ha="center",
-                va="center",
-                fontsize=9,
-                color="white" if (shade[row, column] - low) / (high - low) > 0.45 else "black",
-                weight="bold" if row == column else "normal",
-            )
+        texts = [
+            [f"{v:.0f}{unit}" if v >= 99.5 else f"{v:.3g}{unit}" for v in row] for row in values
+        ]
+        heat_map(panel, shade, texts, **look)
         panel.set_xticks(range(len(labels)), labels)
         panel.set_yticks(range(len(labels)), labels)
         panel.set(xlabel=x, ylabel=y, title=name)
-        panel.grid(visible=False)
-        panel.spines[:].set_visible(False)
     return figure
 
 
@@ -323,9 +336,7 @@ def lengths(
     others, by what to call them
     """
     best: Formulas = found["best_of_length"]
-    figure = None
-    if axes is None:
-        figure, axes = new_axes(height=4.9)
+    figure, axes = _axes(axes, 6.2, 4.9)
     highest = 2.2 * min(item["regret"] for item in best)
     shown = [item for item in best if item["regret"] <= highest]
     front: list[Mapping[str, Any]] = []

@@ -229,7 +229,9 @@ def _read_batch(given: object) -> int | tuple[int, ...] | str:
     if isinstance(given, str) and given.strip().startswith(_GEOMETRIC):
         growth = _read_geometric(given, "batch", "growth")
         if not growth > 1.0:
-            raise InputError(f"the growth of batches must be greater than 1, such as 1.5, not {growth:g}")
+            raise InputError(
+                f"the growth of batches must be greater than 1, such as 1.5, not {growth:g}"
+            )
         return f"{_GEOMETRIC}:growth={write_number(growth)}"
     if isinstance(given, str):
         items = given.split(",")
@@ -264,7 +266,9 @@ def _read_geometric(text: str, what: str, key: str) -> float:
         raise InputError(f"unknown {what} {text!r}; did you mean {_GEOMETRIC}:{key}={example}?")
     check_keys(settings, (key,), f"{what} {_GEOMETRIC}")
     if key not in settings:
-        raise InputError(f"{what} {text!r} has no {key}; write such as {_GEOMETRIC}:{key}={example}")
+        raise InputError(
+            f"{what} {text!r} has no {key}; write such as {_GEOMETRIC}:{key}={example}"
+        )
     return read_number(settings[key], f"the {key} of {what}")
 
 
@@ -275,7 +279,9 @@ def _whole(text: str, what: str) -> int:
         more = {"a batch": ", sizes such as 100,200,300, or geometric:growth=1.5"}.get(
             what, ", or geometric:mean=100"
         )
-        raise InputError(f"{what} is a whole number of plays, such as 500{more}, not {text!r}") from None
+        raise InputError(
+            f"{what} is a whole number of plays, such as 500{more}, not {text!r}"
+        ) from None
 
 
 IMMEDIATE = Feedback()

@@ -21,7 +21,6 @@ of selections.
 
 import math
 
-
 # What is left of a difference below this share of its terms is rounding: hundreds of roundings of float64.
 LOST = 1e-13
 

@@ -40,7 +40,9 @@ def _told(what: str) -> str:
 
 
 class _Notebook:
-    """A bar in the output of a notebook's cell."""
+    """A bar in the output of a notebook's cell, called as one of rich is."""
+
+    task_ids = (0,)
 
     def __init__(self, what: str) -> None:
         self.what, self.share = what, 0.0
@@ -60,8 +62,8 @@ class _Notebook:
             if is_compiling():
                 self.handle.update(self._picture())
 
-    def update(self, done: float, total: float, what: str) -> None:
-        self.share, self.what = done / total if total else 0.0, what
+    def update(self, _: int, completed: float, total: float, description: str) -> None:
+        self.share, self.what = completed / total if total else 0.0, description
         if self.handle is not None and time.monotonic() - self.drawn > _PAUSE:
             self.drawn = time.monotonic()
             self.handle.update(self._picture())
@@ -88,53 +90,37 @@ class _Notebook:
         )
 
 
-class _Terminal:
+def _terminal(what: str, others: object) -> Any:
     """A bar on standard error; `others` says how far other workers are."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text
 
-    def __init__(self, what: str, others: object) -> None:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            Progress,
-            ProgressColumn,
-            Task,
-            TextColumn,
-            TimeRemainingColumn,
-        )
-        from rich.text import Text
+    class Doing(ProgressColumn):
+        """What goes on, looked at whenever the bar is drawn."""
 
-        class Doing(ProgressColumn):
-            """What goes on, looked at whenever the bar is drawn."""
+        def render(self, task: Task) -> Text:
+            return Text(_told(task.description))
 
-            def render(self, task: Task) -> Text:
-                return Text(_told(task.description))
-
-        self.bar = Progress(
-            Doing(),
-            BarColumn(),
-            TextColumn("{task.percentage:>3.0f} %,"),
-            TimeRemainingColumn(),
-            TextColumn("left"),
-            TextColumn("" if others is None else "({task.fields[others]})"),
-            console=Console(stderr=True),
-            transient=True,
-        )
-        self.task = self.bar.add_task(what, total=None, others=others)
-
-    def start(self) -> None:
-        self.bar.start()
-
-    def update(self, done: float, total: float, what: str) -> None:
-        self.bar.update(self.task, completed=done, total=total, description=what)
-
-    def stop(self) -> None:
-        self.bar.stop()
-
-
-def in_notebook() -> bool:
-    """Whether a notebook shows what this process displays."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    return getattr(shell, "kernel", None) is not None
+    bar = Progress(
+        Doing(),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %,"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+        TextColumn("" if others is None else "({task.fields[others]})"),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    bar.add_task(what, total=None, others=others)
+    return bar
 
 
 # Held by the function whose bar it is.
@@ -144,26 +130,28 @@ _in_use = threading.Lock()
 @contextmanager
 def progress_bar(what: str, others: object = None) -> Iterator[Bar]:
     """Show progress if the work takes over two seconds and somebody can see it."""
-    bar: _Notebook | _Terminal | None = None
+    bar: Any = None
     mine = _in_use.acquire(blocking=False)
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     try:
-        if mine and in_notebook():
+        if mine and getattr(shell, "kernel", None) is not None:
             bar = _Notebook(what)
         elif mine and sys.stderr.isatty():
-            bar = _Terminal(what, others)
+            bar = _terminal(what, others)
         if bar is None:
             yield lambda done, total, what=what, /: None
             return
-        known = bar
-        showing = threading.Timer(_PATIENCE, known.start)
+        showing = threading.Timer(_PATIENCE, bar.start)
         showing.daemon = True
         showing.start()
         try:
-            yield lambda done, total, what=what, /: known.update(done, total, what)
+            yield lambda done, total, what=what, /: bar.update(
+                bar.task_ids[0], completed=done, total=total, description=what
+            )
         finally:
             showing.cancel()
             showing.join()
-            known.stop()
+            bar.stop()
     finally:
         if mine:
             _in_use.release()

@@ -11,7 +11,7 @@ import csv
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from io import StringIO
 from pathlib import Path
@@ -25,6 +25,8 @@ POINT, COMMA = ".", ","
 _BLANK = {"", "-", "–", "na", "n/a", "nan", "nat", "<na>", "null", "none", "#n/a", "#div/0!"}
 _SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "’": "'"})
 _SIGNS = "$€£¥"
+# In the order in which they are looked for.
+_SEPARATORS = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas"}
 
 
 def _pattern(decimal: str) -> re.Pattern[str]:
@@ -127,7 +129,7 @@ def read_sheet(path: str | Path) -> Sheet:
     lines = content.splitlines()
     first = next((line for line in lines if line.strip(" ,;|\t\"'")), "")
     bare = re.sub(r'"[^"]*"', "", first)
-    separator = given[1] if given else next((mark for mark in "\t;|," if mark in bare), ",")
+    separator = given[1] if given else next((mark for mark in _SEPARATORS if mark in bare), ",")
     found: list[tuple[int, tuple[str, ...]]] = []
     reader = csv.reader(StringIO(content, newline=""), delimiter=separator)
     line = 1
@@ -187,18 +189,13 @@ def _arrange(name: str, found: list[tuple[int, tuple[str, ...]]], separator: str
         if len(cells) != width:
             raise InputError(
                 f"{name}, line {line}: {len(cells)} cells, the first line has {width}; every line needs "
-                f"as many, and cells with {_named(separator)} in them need quotes"
+                f"as many, and cells with {_SEPARATORS.get(separator, repr(separator))} in them need quotes"
             )
         rows.append(cells)
     begin = 1 if titled else 0
     lines = tuple(line for line, _ in found[begin:])
     sheet = Sheet(name, head if titled else (), tuple(rows[begin:]), lines)
-    return Sheet(name, sheet.titles, sheet.rows, lines, _decimal_mark(sheet, separator))
-
-
-def _named(separator: str) -> str:
-    names = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas"}
-    return names.get(separator, repr(separator))
+    return replace(sheet, decimal=_decimal_mark(sheet, separator))
 
 
 def _decimal_mark(sheet: Sheet, separator: str) -> str:

@@ -8,10 +8,18 @@ import pytest
 
 import metabandit as mb
 from metabandit.advice import readable, steps
-from metabandit.advice.measuring import FEWEST, Gain, Measurements, obstacle
+from metabandit.advice.measuring import (
+    BASELINE,
+    CLASSIC,
+    FEWEST,
+    FORMULA,
+    LEARNED,
+    Gain,
+    Measurements,
+    obstacle,
+)
 from metabandit.advice.neighbours import neighbours
 from metabandit.advice.readable import reward_scale, shapes, start_for
-from metabandit.advice.result import BASELINE, CLASSIC, FORMULA, LEARNED
 from metabandit.advice.sentences import amount
 from metabandit.advice.steps import recommend
 from metabandit.engine.limits import TimeLimit

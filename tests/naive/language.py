@@ -77,9 +77,7 @@ _OPERATIONS = {
     "add": lambda x, y, values: x + y,
     "subtract": lambda x, y, values: x - y,
     "multiply": lambda x, y, values: x * y,
-    "difference": lambda x, y, values: (
-        0.0 if abs(x - y) < 1e-13 * (abs(x) + abs(y)) else x - y
-    ),
+    "difference": lambda x, y, values: 0.0 if abs(x - y) < 1e-13 * (abs(x) + abs(y)) else x - y,
     "divide": lambda x, y, values: x / y,
     "invert": lambda x, y, values: 1.0 / x,
     "negate": lambda x, y, values: -x,

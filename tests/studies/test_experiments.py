@@ -14,26 +14,25 @@ import numpy as np
 import pytest
 
 import metabandit as mb
-from metabandit.studies.maes2012 import paper, screening, work
-from metabandit.studies.maes2012.plan import PARTS, SCALES, Scale, Step, steps, studied_policies
+from metabandit.studies.maes2012 import paper, work
+from metabandit.studies.maes2012.plan import PARTS, SCALES, steps, studied_policies
 from metabandit.studies.records import Records
-from metabandit.studies.run import reproduce
-from metabandit.studies.steps import RECORDS, UNFINISHED
+from metabandit.studies.run import RECORDS, UNFINISHED, Runner, Step, reproduce
 from metabandit.workers import Workers
 from tests.commands import answer
 from tests.tiers import some
 
-TINY = Scale(
-    generations=2,
-    protocol="paper:problems=5,runs=2",
-    length=3,
-    pulls=200,
-    problems=40,
-    runs=3,
-    effort=0.001,
-    screening=(16, 64),
-    patient=False,
-)
+TINY = {
+    "generations": 2,
+    "protocol": "paper:problems=5,runs=2",
+    "length": 3,
+    "pulls": 200,
+    "problems": 40,
+    "runs": 3,
+    "effort": 0.001,
+    "screening": [16, 64],
+    "patient": False,
+}
 
 
 def quietly(share, doing):
@@ -42,7 +41,7 @@ def quietly(share, doing):
 
 @pytest.fixture
 def runner(tmp_path):
-    return work.Runner(Records("tiny", 0), tmp_path, Workers(1), lambda message: None)
+    return Runner(Records("tiny", 0), tmp_path, Workers(1), lambda message: None)
 
 
 # The data ---------------------------------------------------------------------------------------
@@ -123,8 +122,8 @@ def test_steps_have_ids_and_come_after_what_they_need(scale):
 
 def test_the_papers_scale_is_the_papers():
     scale = SCALES["paper"]
-    assert (scale.generations, scale.pulls, scale.length) == (100, 10**7, 7)
-    assert (scale.problems, scale.runs, scale.protocol) == (10_000, 100, "paper")
+    assert (scale["generations"], scale["pulls"], scale["length"]) == (100, 10**7, 7)
+    assert (scale["problems"], scale["runs"], scale["protocol"]) == (10_000, 100, "paper")
 
 
 # How steps are done ----------------------------------------------------------------------------
@@ -148,11 +147,11 @@ def test_a_test_is_an_evaluation_with_wins(runner):
     assert found["wins_common_luck"] == pair.share_of_wins(0, 1)
     theirs = pair[1].problem_regret
     assert found["wins"] == np.mean(
-        pair[0].problem_regret < runner.reference(settings, common=False)
+        pair[0].problem_regret < work.reference(runner, settings, common=False)
     )
     # With rewards of its own the rival does about as well, but not the same on each problem.
     assert found["wins"] != found["wins_common_luck"]
-    other = runner.reference(settings, common=False)
+    other = work.reference(runner, settings, common=False)
     assert abs(other.mean() - theirs.mean()) < 5 * (other - theirs).std() / np.sqrt(500)
     assert seconds > 0.0
 
@@ -220,7 +219,7 @@ def test_classes_that_are_better_are_counted_one_by_one(runner, horizon, monkeyp
         "seed": 1,
     }
     # Sure enough that nothing is left out by chance.
-    monkeypatch.setattr(screening, "_SURE", 6.0)
+    monkeypatch.setattr(work, "_SURE", 6.0)
     found, _ = runner.do(Step("better/x", settings), quietly)
     options = {"method": "exact"} if horizon == 12 else {"episodes": 256, "seed": 1}
     assert found["method"] == ("exact" if horizon == 12 else "monte-carlo")
@@ -228,7 +227,7 @@ def test_classes_that_are_better_are_counted_one_by_one(runner, horizon, monkeyp
     known = mb.evaluate(["ucb1", "moss"], prior, horizon, floor=False, **options)
     level = known.ranking()[0].mean_regret
     regrets = []
-    for tree in runner.classes(4).trees:
+    for tree in runner.kept["classes", 4].trees:
         made = mb.IndexPolicy(tree, start="each-once")
         try:
             regrets.append(mb.evaluate(made, prior, horizon, floor=False, **options)[0].mean_regret)
@@ -286,7 +285,7 @@ def test_nothing_is_done_twice(tmp_path, monkeypatch):
     first = reproduce("curves", scale="tiny", out=tmp_path, seed=3)
     before = (tmp_path / RECORDS).read_bytes()
     assert {step.id for step in steps("curves", TINY, 3)} == set(first)
-    monkeypatch.setattr(work.Runner, "do", None)
+    monkeypatch.setattr(Runner, "do", None)
     again = reproduce("curves", scale="tiny", out=tmp_path, seed=3)
     assert dict(again) == dict(first)
     assert (tmp_path / RECORDS).read_bytes() == before
@@ -302,7 +301,7 @@ def test_records_of_another_run_are_left_alone(tmp_path, monkeypatch):
         reproduce("curves", scale="tiny", out=tmp_path, seed=1)
     with pytest.raises(mb.InputError, match="its scale is 'tiny', not 'quick'"):
         reproduce("curves", out=tmp_path)
-    monkeypatch.setitem(SCALES, "tiny", Scale(**(vars(TINY) | {"generations": 3})))
+    monkeypatch.setitem(SCALES, "tiny", TINY | {"generations": 3})
     with pytest.raises(mb.InputError, match="other settings"):
         reproduce("curves", scale="tiny", out=tmp_path)
     assert path.read_bytes() == before
@@ -414,7 +413,7 @@ def test_plans_do_not_depend_on_the_machine(tmp_path):
     step = Step("search/x", settings)
     found = []
     for threads in (1, 5, 2)[: some(2, 3)]:
-        runner = work.Runner(Records("tiny", 0), tmp_path, Workers(threads), lambda message: None)
+        runner = Runner(Records("tiny", 0), tmp_path, Workers(threads), lambda message: None)
         found.append(runner.do(step, quietly)[0])
     assert all(item == found[0] for item in found[1:])
 

@@ -5,29 +5,30 @@ import pytest
 import metabandit as mb
 from metabandit.report import load_report
 from metabandit.studies.records import Records
-from metabandit.studies.run import reproduce
-from metabandit.studies.steps import RECORDS, StepRunner
-from metabandit.studies.today.plan import SCALES, SETTINGS, TodayScale, policies_of, steps
-from metabandit.studies.today.report import today_report
+from metabandit.studies.run import RECORDS, Runner, reproduce
+from metabandit.studies.today import SCALES, SETTINGS, policies_of, steps, today_report
 
-TINY = TodayScale(episodes=60, fewer=4, effort=0.002, floor=0.02, longest=10, most=5)
+TINY = {"episodes": 60, "fewer": 4, "effort": 0.002, "floor": 0.02, "longest": 10, "most": 5}
 
 
 def test_every_policy_can_play_its_settings():
-    for setting in SETTINGS:
-        prior = mb.prior(setting.prior, arms=setting.arms)
-        for text in policies_of(setting).values():
-            mb.policy(text).check(prior, setting.horizon)
+    for _, _, known in SETTINGS.values():
+        prior = mb.prior(known["prior"], arms=known["arms"])
+        for text in policies_of(known).values():
+            mb.policy(text).check(prior, known["horizon"])
 
 
 def test_steps_have_names_of_their_own_and_come_after_what_they_need():
     for scale in SCALES.values():
         known = []
-        for step in steps(scale, 0):
+        for step in steps("today", scale, 0):
             assert step.id not in known
             assert set(step.needs) <= set(known)
             known.append(step.id)
-    assert len([step for step in steps(SCALES["paper"], 0) if step.id.startswith("learn")]) == 11
+    assert (
+        len([step for step in steps("today", SCALES["paper"], 0) if step.id.startswith("learn")])
+        == 11
+    )
 
 
 def test_a_run_is_kept_and_shown(tmp_path, monkeypatch):
@@ -43,7 +44,7 @@ def test_a_run_is_kept_and_shown(tmp_path, monkeypatch):
     assert regret == sorted(regret)
     assert all(cells[2].value is not None for cells in table.rows[1:])
     # All is done: nothing is done again.
-    monkeypatch.setattr(StepRunner, "do", None)
+    monkeypatch.setattr(Runner, "do", None)
     again = reproduce("today", scale="tiny", out=tmp_path)
     assert again == records
     assert today_report(Records.read(tmp_path / RECORDS, "today")).sections[0].tables

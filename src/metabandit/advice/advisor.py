@@ -25,20 +25,16 @@ from ..priors.families import Array
 from ..priors.fitting import Fitted
 from ..progress import Told, shares, with_progress
 from ..settings import read_number
-from .measuring import episode_size, obstacle
+from .measuring import REFERENCE, episode_size, obstacle
 from .neighbours import has_neighbours
 from .readable import start_for
-from .result import FINISHED, REFERENCE, TIME_LIMIT, Advice, Advised
+from .result import FINISHED, TIME_LIMIT, Advice, Advised
 from .steps import SPLIT, Steps
 
 # Plays times arms of a test for which an advice takes about a day: more than a month is refused.
 _DAY = 1e9
 # Problems that are drawn to say what arms are like.
 _DRAWN = 100_000
-
-
-def _quiet(share: float, doing: str) -> None:
-    """Show no progress."""
 
 
 @with_progress("advising", shares)
@@ -149,7 +145,7 @@ def advise(
         history,
         began=began,
         free=effort is None and time_limit is not None,
-        tell=progress or _quiet,
+        tell=progress or (lambda share, doing: None),
         announce=announce or silent,
     )
     steps.run()
@@ -278,8 +274,6 @@ def _remarks(steps: Steps, chosen: Advised, advised: Iterable[Advised]) -> Itera
 
 def _expected_best(prior: Prior, means: Array) -> float:
     """The mean reward of the best arm: exact where that is known, else of problems with these means."""
-    if type(prior) is Bernoulli:
-        return prior.expected_best()
-    if type(prior) is Table:
+    if type(prior) is Bernoulli or type(prior) is Table:
         return prior.expected_best()
     return float(means.max(axis=1).mean())

@@ -28,6 +28,10 @@ from ..policies import Plan, Policy
 from ..priors.families import Array
 from ..workers import Workers
 
+# Kinds of policies: of the catalogue as they are, what people do without learning, what was searched for,
+# what needs a table for the prior, and the user's own policy of today.
+CLASSIC, BASELINE, FORMULA, LEARNED = "classic", "baseline", "formula", "learned"
+REFERENCE, YOURS = "reference", "yours"
 # The fewest problems that say anything, which is also how many episodes are played in step.
 FEWEST = 64
 _MOST_AT_ONCE = 8192
@@ -47,9 +51,9 @@ class Gain(NamedTuple):
     high: float
 
     @property
-    def significant(self) -> bool:
-        """Whether the interval leaves out zero."""
-        return self.low > 0.0 or self.high < 0.0
+    def half(self) -> float:
+        """Half of the interval; 0 if the mean is exact."""
+        return (self.high - self.low) / 2.0
 
 
 def gain_of(mean: float, error: float) -> Gain:
@@ -89,6 +93,7 @@ class Measurements:
         self.seed = seed
         self.clock = clock
         self.exact = is_exact(task)
+        self.size = episode_size(task)
         self.policies: list[Policy] = []
         self.failed: set[int] = set()
         self._plans: list[Plan] = []
@@ -172,11 +177,6 @@ class Measurements:
             last = min(first + min(most, max(FEWEST, first)), problems)
             yield first, place, last
             first = last
-
-    @property
-    def size(self) -> float:
-        """What an episode takes, in plays times arms with simple rewards."""
-        return episode_size(self.task)
 
     def seconds(self, place: int, episodes: float) -> float:
         """About how long a policy takes on one thread: as it took so far, else as others did."""
@@ -262,7 +262,7 @@ class Measurements:
             return gain_of(float(own.mean()), _error(own))
         base, apart = self.regret(0) if place else None, self._apart(place, 0)
         assert base is not None, "the base has played further than any"
-        error = math.hypot((base.high - base.low) / (2.0 * NORMAL_95), _error(apart))
+        error = math.hypot(base.half / NORMAL_95, _error(apart))
         return gain_of(base.mean + float(apart.mean()), error)
 
     def is_comparable(self, place: int, other: int) -> bool:

@@ -77,11 +77,8 @@ def _beta_means(prior: Bernoulli | BetaRewards | Revenue, seed: int) -> _Ways:
     ):
         pair = {"alpha": alpha, "beta": beta}
         yield label, {key: np.clip(item, _SMALLEST, _LARGEST) for key, item in pair.items()}
-
-
-def _revenue(prior: Revenue, seed: int) -> _Ways:
-    yield from _beta_means(prior, seed)
-    yield "amounts twice as spread", {"value_sd": 2.0 * prior.value_sd}
+    if isinstance(prior, Revenue):
+        yield "amounts twice as spread", {"value_sd": 2.0 * prior.value_sd}
 
 
 def _counts(prior: Counts, seed: int) -> _Ways:
@@ -89,17 +86,6 @@ def _counts(prior: Counts, seed: int) -> _Ways:
     yield f"{CLOSER} (3 times as concentrated)", {"shape": 3.0 * shape, "rate": 3.0 * rate}
     yield f"{APART} (a third as concentrated)", {"shape": shape / 3.0, "rate": rate / 3.0}
     yield LOWER, {"rate": 3.0 * rate}
-
-
-def _empirical(prior: Empirical, seed: int) -> _Ways:
-    for label, times in ((f"{CLOSER} (half as far)", 0.5), (f"{APART} (twice as far)", 2.0)):
-        yield label, {"factor": times * prior.factor, "shift": times * prior.shift}
-
-
-def _hierarchical(prior: Hierarchical, seed: int) -> _Ways:
-    yield f"{CLOSER} (half the spread within)", {"within": 0.5 * prior.within}
-    yield f"{APART} (twice the spread within)", {"within": 2.0 * prior.within}
-    yield "levels further apart (twice the spread between)", {"between": 2.0 * prior.between}
 
 
 def _truncated_gaussian(prior: TruncatedGaussian, seed: int) -> _Ways:
@@ -118,12 +104,6 @@ def _truncated_gaussian(prior: TruncatedGaussian, seed: int) -> _Ways:
             yield f"{label} the deviation of rewards", deviations
 
 
-def _gaussian(prior: Gaussian, seed: int) -> _Ways:
-    yield f"{CLOSER} (half the spread)", {"spread": 0.5 * prior.spread}
-    yield f"{APART} (twice the spread)", {"spread": 2.0 * prior.spread}
-    yield "twice the noise", {"noise": 2.0 * prior.noise}
-
-
 def _table(prior: Table, seed: int) -> _Ways:
     """Rows moved together, arms mixed among rows, and lower means or more noise."""
     means = prior.means
@@ -139,14 +119,36 @@ def _table(prior: Table, seed: int) -> _Ways:
         yield LOWER, {"path": means / 3.0}
 
 
+# Priors whose neighbours have some parameters multiplied: what differs, and the factors.
+_FACTORS: dict[type, dict[str, dict[str, float]]] = {
+    Gaussian: {
+        f"{CLOSER} (half the spread)": {"spread": 0.5},
+        f"{APART} (twice the spread)": {"spread": 2.0},
+        "twice the noise": {"noise": 2.0},
+    },
+    Empirical: {
+        f"{CLOSER} (half as far)": {"factor": 0.5, "shift": 0.5},
+        f"{APART} (twice as far)": {"factor": 2.0, "shift": 2.0},
+    },
+    Hierarchical: {
+        f"{CLOSER} (half the spread within)": {"within": 0.5},
+        f"{APART} (twice the spread within)": {"within": 2.0},
+        "levels further apart (twice the spread between)": {"between": 2.0},
+    },
+}
+
+
+def _multiplied(prior: Prior, seed: int) -> _Ways:
+    for label, factors in _FACTORS[type(prior)].items():
+        yield label, {key: times * getattr(prior, key) for key, times in factors.items()}
+
+
 _WAYS: dict[type, Callable[..., _Ways]] = {
     Bernoulli: _beta_means,
     BetaRewards: _beta_means,
-    TruncatedGaussian: _truncated_gaussian,
-    Gaussian: _gaussian,
-    Table: _table,
-    Revenue: _revenue,
+    Revenue: _beta_means,
     Counts: _counts,
-    Empirical: _empirical,
-    Hierarchical: _hierarchical,
+    TruncatedGaussian: _truncated_gaussian,
+    Table: _table,
+    **dict.fromkeys(_FACTORS, _multiplied),
 }

@@ -16,12 +16,9 @@ from ..files import check_new, written
 from ..policies import IndexPolicy, Policy
 from ..policies.file import ADVICE_FORMAT, PolicyFile
 from ..showing import Shown
-from .measuring import Gain
+from . import sentences
+from .measuring import FORMULA, LEARNED, Gain
 
-# Kinds of policies: of the catalogue as they are, what people do without learning, what was searched for,
-# what needs a table for the prior, and the user's own policy of today.
-CLASSIC, BASELINE, FORMULA, LEARNED = "classic", "baseline", "formula", "learned"
-REFERENCE, YOURS = "reference", "yours"
 # Why an advice ended.
 FINISHED, TIME_LIMIT, INTERRUPTED = "finished", "time limit", "interrupted"
 
@@ -185,21 +182,15 @@ class Advice(Shown):
 
     def summary(self) -> str:
         """What to use and what it is worth, in two sentences; then what to be careful about."""
-        from .sentences import summary
-
-        return " ".join(summary(self))
+        return " ".join(sentences.summary(self))
 
     def rows(self, *, regret: bool = False) -> list[dict[str, str]]:
         """The ranking as a table's cells."""
-        from .sentences import ranking_rows
-
-        return ranking_rows(self, regret=regret)
+        return sentences.ranking_rows(self, regret=regret)
 
     def scenario_rows(self) -> list[dict[str, str]]:
         """What policies gain if the prior is wrong, as a table's cells."""
-        from .sentences import scenario_rows
-
-        return scenario_rows(self)
+        return sentences.scenario_rows(self)
 
     def headline(self) -> str:
         """The answer."""
@@ -235,6 +226,10 @@ class Advice(Shown):
         asked = f"--prior {shlex.quote(self.prior)} --arms {self.arms} --horizon {self.horizon}"
         if self.recommended.name == self.today.name:
             rival = "thompson"
+        told = [f"arms={self.arms}"]
+        if self.recommended.file.learned is None:  # what was learned knows the task itself
+            told += [f"horizon={self.horizon}", f"prior={json.dumps(self.prior)}"]
+        told.append('journal="plays.jsonl"')
         steps = [
             (
                 "Measure it again, on other problems",
@@ -242,24 +237,15 @@ class Advice(Shown):
             ),
             (
                 "Use it in a Python service",
-                f"player = metabandit.load({json.dumps(name)}).player({', '.join(self._for_player())})",
+                f"player = metabandit.load({json.dumps(name)}).player({', '.join(told)})",
             ),
         ]
         if isinstance(self.recommended.policy, IndexPolicy):  # others cannot be exported
             steps.append(("Use it elsewhere", f"metabandit export {file} --to sql"))
         return steps
 
-    def _for_player(self) -> list[str]:
-        """What a player of the recommended policy must be told: what was learned knows the task itself."""
-        told = [f"arms={self.arms}"]
-        if self.recommended.file.learned is None:
-            told += [f"horizon={self.horizon}", f"prior={json.dumps(self.prior)}"]
-        return [*told, 'journal="plays.jsonl"']
-
     def to_dict(self, path: Path | None = None) -> dict[str, Any]:
         """Plain data, for JSON; `path` is the file that it is written to."""
-        from .sentences import assumptions, explanation, summary
-
         file = path or self.written
         best = self.recommended
         return {
@@ -268,9 +254,9 @@ class Advice(Shown):
             "recommended": best.text if file is None else str(file),
             "recommended_policy": best.name,
             "today": self.today.name,
-            "summary": summary(self),
-            "explanation": explanation(self),
-            "assumed": assumptions(self),
+            "summary": sentences.summary(self),
+            "explanation": sentences.explanation(self),
+            "assumed": sentences.assumptions(self),
             "prior": self.prior,
             "arms": self.arms,
             "horizon": self.horizon,

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..feedback import Feedback
 from ..language import VARIABLES, variables
 from ..policies import CATALOGUE, IndexPolicy
-from .measuring import Gain
-from .result import BASELINE, CLASSIC, LEARNED, Advice, Advised
+from .measuring import BASELINE, CLASSIC, LEARNED, Gain
+
+if TYPE_CHECKING:
+    from .result import Advice
 
 # Fewer resampled histories say nothing about how far the gain may be off.
 _FEWEST_HISTORIES = 10
@@ -27,18 +30,17 @@ def amount(value: float, half: float = 0.0) -> str:
 
 def signed(gain: Gain) -> str:
     """A gain with its sign."""
-    shown = amount(gain.mean, (gain.high - gain.low) / 2.0)
+    shown = amount(gain.mean, gain.half)
     return shown if shown.startswith("-") else f"+{shown}"
 
 
 def ends(gain: Gain) -> str:
     """The 95 % interval of a gain; nothing if it is exact."""
-    half = (gain.high - gain.low) / 2.0
-    if half == 0.0:
+    if gain.half == 0.0:
         return ""
-    if not math.isfinite(half):
+    if not math.isfinite(gain.half):
         return "not known"
-    return f"{amount(gain.low, half)} to {amount(gain.high, half)}"
+    return f"{amount(gain.low, gain.half)} to {amount(gain.high, gain.half)}"
 
 
 def rival(advice: Advice, *, again: bool = False) -> str:
@@ -130,8 +132,7 @@ def _cautions(advice: Advice) -> list[str]:
     gains = {item.label: item.gains[best.name] for item in advice.scenarios}
     if gains:
         label, worst = min(gains.items(), key=lambda item: item[1].mean)
-        lost = [label for label, gain in gains.items() if gain.high < 0.0]
-        if lost:
+        if any(gain.high < 0.0 for gain in gains.values()):
             found.append(
                 f"Be sure of the prior: with {label} it brings {signed(worst)} against {rival(advice, again=True)}."
             )
@@ -187,9 +188,7 @@ def ranking_rows(advice: Advice, *, regret: bool = False) -> list[dict[str, str]
         row = {
             "policy": f"{item.name}{mark}",
             "kind": item.kind,
-            f"{advice.unit} per test": amount(
-                item.expected_reward, (item.regret.high - item.regret.low) / 2.0
-            ),
+            f"{advice.unit} per test": amount(item.expected_reward, item.regret.half),
             f"gain over {today}": "" if itself else signed(item.gain),
             "95 % interval": "" if itself else ends(item.gain) or "exact",
         }
@@ -198,7 +197,9 @@ def ranking_rows(advice: Advice, *, regret: bool = False) -> list[dict[str, str]
         row["chance of less"] = "" if itself or item.risk is None else percent(item.risk)
         if regret:
             row["regret"] = f"{item.regret.mean:.4f}"
-            row["95 % interval of regret"] = _regret_ends(item)
+            row["95 % interval of regret"] = (
+                f"{item.regret.low:.4f} to {item.regret.high:.4f}" if item.regret.half else "exact"
+            )
         rows.append(row)
     last = {"policy": "best possible", f"{advice.unit} per test": amount(advice.best_possible)}
     if advice.floor_kind != "optimum":
@@ -207,11 +208,6 @@ def ranking_rows(advice: Advice, *, regret: bool = False) -> list[dict[str, str]
         last["regret"] = f"{advice.floor:.4f}"
     rows.append({title: last.get(title, "") for title in rows[0]})
     return rows
-
-
-def _regret_ends(item: Advised) -> str:
-    low, high = item.regret.low, item.regret.high
-    return f"{low:.4f} to {high:.4f}" if high > low else "exact"
 
 
 def scenario_rows(advice: Advice) -> list[dict[str, str]]:
@@ -236,5 +232,5 @@ def scenario_rows(advice: Advice) -> list[dict[str, str]]:
 
 
 def _with_noise(gain: Gain) -> str:
-    half = (gain.high - gain.low) / 2.0
-    return f"{signed(gain)} ± {amount(half, half)}" if half else signed(gain)
+    noise = f" ± {amount(gain.half, gain.half)}" if gain.half else ""
+    return f"{signed(gain)}{noise}"

@@ -28,20 +28,20 @@ from ..policies import CATALOGUE, Policy, policy
 from ..policies.file import Expression, PolicyFile
 from ..priors import Table
 from ..priors.fitting import Fitted
-from .measuring import FEWEST, Measurements, episode_size, obstacle
-from .neighbours import neighbours
-from .readable import find_readable, is_quick, search_work
-from .result import (
+from .measuring import (
     BASELINE,
     CLASSIC,
-    FINISHED,
+    FEWEST,
     FORMULA,
-    INTERRUPTED,
     LEARNED,
     REFERENCE,
     YOURS,
-    Scenario,
+    Measurements,
+    obstacle,
 )
+from .neighbours import neighbours
+from .readable import find_readable, is_quick, search_work
+from .result import FINISHED, INTERRUPTED, Scenario
 from .sentences import signed
 
 LEARNED_NAME = "learned power-1"
@@ -119,11 +119,7 @@ class Steps:
         self.stopped = FINISHED
         self._tell, self._begin, self._end = tell, 0.0, 0.0
         self.measured = Measurements(task, stream(task.seed, 7), self.clock)
-
-    @property
-    def size(self) -> float:
-        """What an episode takes, in plays times arms with simple rewards."""
-        return episode_size(self.task)
+        self.size = self.measured.size
 
     def run(self) -> None:
         """Everything in turn; Ctrl-C ends it once there is something to say."""

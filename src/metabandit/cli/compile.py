@@ -24,7 +24,7 @@ _FIRST = (
     "evaluate greedy thompson gittins --horizon 10 --batch 2",
     "evaluate greedy thompson gittins whittle --arms 3 --horizon 5",
     "advise --arms 4 --horizon 500 --time-limit 1",
-    "learn --arms 4 --horizon 10000 --effort 0.001 --no-floor --out learned.json",
+    "learn --arms 4 --horizon 10000 --effort 0.001 --floor-effort 0.01 --out learned.json",
     "optimal --prior gaussian --arms 4 --horizon 20 --floor-effort 0.01",
 )
 

@@ -25,7 +25,7 @@ def advice_report(value: Run, prefix: str) -> Report:
         title = f"{significant(gain, 3)} {value['unit']} more per test: use {best}"
     sections = [
         Section(
-            f"{prefix}-gain", "What it brings", tuple(cautions), (), (gain_figure(value, prefix),)
+            f"{prefix}-gain", "What it brings", tuple(cautions), (), (_gain_figure(value, prefix),)
         ),
         Section(f"{prefix}-assumed", "What was assumed", tuple(value["assumed"])),
         Section(
@@ -59,7 +59,7 @@ def _facts(value: Run) -> tuple[tuple[str, str], ...]:
     )
 
 
-def gain_figure(value: Run, prefix: str = "advice") -> Figure:
+def _gain_figure(value: Run, prefix: str) -> Figure:
     """What the best policies, and those that people use, bring more than today's."""
     best, today = value["recommended_policy"], value["today"]
     ranked = value["policies"]
@@ -68,16 +68,12 @@ def gain_figure(value: Run, prefix: str = "advice") -> Figure:
     ]
     others = [item for item in ranked if item not in wanted]
     some = wanted + others[: max(0, _MOST_SHOWN - len(wanted))]
-    rows = [
-        (
-            _label(item, today),
-            item["gain"],
-            (item["gain_interval"][0], item["gain_interval"][1]),
-            item["policy"] == best,
-        )
-        for item in ranked
-        if item in some
-    ]
+    rows = []
+    for item in ranked:
+        if item in some:
+            name = "equal split" if item["policy"] == "split" else item["policy"]
+            label = f"{name} (today)" if item["policy"] == today else name
+            rows.append((label, item["gain"], tuple(item["gain_interval"]), item["policy"] == best))
     return Figure(
         f"{prefix}-gains",
         f"Gain over {_called(today)}",
@@ -86,22 +82,18 @@ def gain_figure(value: Run, prefix: str = "advice") -> Figure:
     )
 
 
-def _label(item: Run, today: str) -> str:
-    name: str = item["policy"]
-    name = "equal split" if name == "split" else name
-    return f"{name} (today)" if item["policy"] == today else name
-
-
 def _tables(value: Run, prefix: str) -> list[ReportTable]:
     tables, today = [_policies(value, prefix)], value["today"]
-    near = value["if_the_prior_is_wrong"]
-    if near:
-        title = f"Gain over {_called(today)} if the prior is wrong"
-        tables.append(_others(near, today, f"{prefix}-wrong", title))
-    histories = value["if_history_is_noisy"]
-    if histories:
-        title = "The same for priors that were fitted to resampled histories"
-        tables.append(_others(histories, today, f"{prefix}-histories", title))
+    for key, name, title in (
+        ("if_the_prior_is_wrong", "wrong", f"Gain over {_called(today)} if the prior is wrong"),
+        (
+            "if_history_is_noisy",
+            "histories",
+            "The same for priors that were fitted to resampled histories",
+        ),
+    ):
+        if value[key]:
+            tables.append(_others(value[key], today, f"{prefix}-{name}", title))
     if value["skipped"]:
         tables.append(
             ReportTable(

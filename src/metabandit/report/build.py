@@ -14,8 +14,8 @@ from typing import Any
 from ..errors import InputError, shown
 from ..files import check_new, read_text, written
 from ..progress import Told, with_progress
-from .content import FORMATS, Figure, Report, ReportTable
-from .runs import study_of
+from .content import FORMATS, Report
+from .runs import SOURCES, join, run_report, study_of
 from .writing import as_markdown, as_page, latex, markdown, save
 
 
@@ -49,8 +49,6 @@ def load_report(paths: str | Path | Sequence[str | Path]) -> Report:
         with _as_damage(found[0], "no records of `reproduce`"):
             report: Report = study.read_report(found[0])
         return report
-    from .runs import join
-
     return join([(path.stem, _load_run(path, f"run{n}")) for n, path in enumerate(found, 1)])
 
 
@@ -75,21 +73,22 @@ def _as_damage(path: object, what: str) -> Iterator[None]:
             yield
     except InputError:
         raise
-    except (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError) as error:
-        found: Exception = error
-    except (TypeError, ValueError) as error:
-        found = error
-    else:
-        return
-    raise InputError(
-        f"{shown(path)} is damaged, or {what} ({type(found).__name__} in its values)"
-    ) from None
+    except (
+        ArithmeticError,
+        AssertionError,
+        AttributeError,
+        LookupError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+    ) as error:
+        raise InputError(
+            f"{shown(path)} is damaged, or {what} ({type(error).__name__} in its values)"
+        ) from None
 
 
 def _load_run(path: Path, prefix: str) -> Report:
     """The report of a file with one run."""
-    from .runs import SOURCES, run_report
-
     if _study(path) is not None:
         raise InputError(f"{path} holds the records of a reproduction: it has a report of its own")
     content = read_text(path)
@@ -177,10 +176,9 @@ def write_report(
     )
     check_targets(target, tabled, drawn, force=force)
     done = []
-    if tabled is not None:
-        _make_folder(tabled, report.tables(), force=force)
-    if drawn is not None:
-        _make_folder(drawn, report.figures(), force=force)
+    for folder, parts in ((tabled, report.tables()), (drawn, report.figures())):
+        if folder is not None:
+            _make_folder(folder, {part.id for part in parts}, force=force)
     if tabled is not None:
         for table in report.tables():
             above = f"{table.caption}\n\n" if table.caption else ""
@@ -200,15 +198,12 @@ def write_report(
     return done
 
 
-def _make_folder(
-    folder: Path, parts: Sequence[ReportTable] | Sequence[Figure], *, force: bool
-) -> None:
+def _make_folder(folder: Path, names: set[str], *, force: bool) -> None:
     """Make a folder for parts of a report; refuse to overwrite files with their names."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"the folder {folder} cannot be made: {error.strerror}") from None
-    names = {part.id for part in parts}
     for path in folder.iterdir():
         if path.stem in names and not force:
             raise InputError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import floor, log10
 from typing import Any
@@ -71,19 +71,21 @@ class Section:
     code: tuple[tuple[str, str], ...] = ()
 
 
-# A section to be: its id and title, with tables and figures of which some may be missing.
-Part = tuple[str, str, Sequence[ReportTable | None], Sequence[Figure | None]]
+def section(
+    name: str,
+    title: str,
+    tables: Iterable[ReportTable | None] = (),
+    figures: Iterable[Figure | None] = (),
+    paragraphs: tuple[str, ...] = (),
+) -> Section:
+    """A section of those tables and figures that there are."""
+    some = tuple(table for table in tables if table is not None and table.rows)
+    return Section(name, title, paragraphs, some, tuple(filter(None, figures)))
 
 
-def make_sections(parts: Iterable[Part]) -> tuple[Section, ...]:
-    """Sections of what there is to show; those with nothing in them are left out."""
-    made = []
-    for name, title, some, drawn in parts:
-        tables = tuple(table for table in some if table is not None and table.rows)
-        figures = tuple(figure for figure in drawn if figure is not None)
-        if tables or figures:
-            made.append(Section(name, title, (), tables, figures))
-    return tuple(made)
+def filled(sections: Iterable[Section]) -> tuple[Section, ...]:
+    """The sections that show something."""
+    return tuple(item for item in sections if item.tables or item.figures)
 
 
 @dataclass(frozen=True, repr=False)

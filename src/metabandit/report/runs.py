@@ -20,9 +20,20 @@ from ..policies.file import ADVICE_FORMAT, PolicyFile
 from ..priors import Bernoulli
 from ..priors import prior as read_prior
 from .advice import advice_report
-from .content import Cell, Figure, Part, Report, ReportTable, make_sections, number, percent, row
+from .content import (
+    Cell,
+    Figure,
+    Report,
+    ReportTable,
+    Section,
+    filled,
+    number,
+    percent,
+    row,
+    section,
+)
 from .maps import policy_maps
-from .trials import trial_parts
+from .trials import trial_sections
 
 SOURCES = (
     "a report is made from an advice, from what `evaluate`, `learn`, `search` or `trial` printed with --json, "
@@ -64,12 +75,12 @@ def run_report(value: Run, prefix: str) -> Report:
     elif "learned" in value:
         title, parts = f"Learning {value['learned']['space']}", _learning(value, prefix)
     elif "designs" in value:
-        title, parts = "Operating characteristics", trial_parts(value, prefix)
+        title, parts = "Operating characteristics", trial_sections(value, prefix)
     elif "policies" in value:
         title, parts = "Evaluation", _evaluation(value, prefix)
     else:
         raise InputError(f"this is not the result of a run; {SOURCES}")
-    return Report(title, sections=make_sections(parts))
+    return Report(title, sections=filled(parts))
 
 
 def join(reports: Sequence[tuple[str, Report]]) -> Report:
@@ -77,21 +88,21 @@ def join(reports: Sequence[tuple[str, Report]]) -> Report:
     if len(reports) == 1:
         return reports[0][1]
     sections = [
-        replace(section, title=f"{name}: {section.title}")
+        replace(item, title=f"{name}: {item.title}")
         for name, report in reports
-        for section in report.sections
+        for item in report.sections
     ]
     return Report(f"{len(reports)} runs", sections=tuple(sections))
 
 
-def _evaluation(value: Run | None, prefix: str) -> list[Part]:
+def _evaluation(value: Run | None, prefix: str) -> list[Section]:
     if not value:
         return []
     title = f"Regret after {value['horizon']} plays"
     # The best first.
     value = {**value, "policies": sorted(value["policies"], key=lambda item: item["mean_regret"])}
     figures = [_curves(value, prefix), _above_floor(value, prefix)]
-    return [(f"{prefix}-evaluation", title, [_policies(value, prefix)], figures)]
+    return [section(f"{prefix}-evaluation", title, [_policies(value, prefix)], figures)]
 
 
 def _half(item: Run, method: str) -> float | None:
@@ -182,7 +193,7 @@ def _above_floor(value: Run, prefix: str) -> Figure | None:
     )
 
 
-def _maps(value: Run, prefix: str) -> Part:
+def _maps(value: Run, prefix: str) -> Section:
     """What the policy of a file does, beside UCB1-Tuned and the optimum; two Bernoulli arms."""
     content = {item.name: value[item.name] for item in fields(PolicyFile) if item.name in value}
     file = read_data(PolicyFile, content)
@@ -195,7 +206,7 @@ def _maps(value: Run, prefix: str) -> Part:
     if type(known) is Bernoulli and known.arms == 2 and origin.horizon >= 4:
         made = file.policy.policy("learned")
         figures = policy_maps("learned", made, known, origin.horizon, prefix=prefix)
-    return f"{prefix}-maps", "What the policy does", [], figures
+    return section(f"{prefix}-maps", "What the policy does", figures=figures)
 
 
 def _origin(value: Run, prefix: str) -> ReportTable:
@@ -222,9 +233,9 @@ def _objective(learned: Run) -> str:
     return _OBJECTIVES.get(name, f"{name} of regret")
 
 
-def _learning(value: Run, prefix: str) -> list[Part]:
+def _learning(value: Run, prefix: str) -> list[Section]:
     table, figure = _origin(value, prefix), _learning_figure(value, prefix)
-    way: Part = (f"{prefix}-way", "Learning", [table], [figure])
+    way = section(f"{prefix}-way", "Learning", [table], [figure])
     return [*_evaluation(value.get("comparison"), prefix), way, _maps(value, prefix)]
 
 
@@ -257,9 +268,9 @@ def _learning_figure(value: Run, prefix: str) -> Figure | None:
     )
 
 
-def _search(value: Run, prefix: str) -> list[Part]:
+def _search(value: Run, prefix: str) -> list[Section]:
     table, figure = _ranking(value, prefix), length_figure(value, prefix)
-    found: Part = (f"{prefix}-formulas", "Formulas", [table], [figure])
+    found = section(f"{prefix}-formulas", "Formulas", [table], [figure])
     return [found, *_evaluation(value.get("comparison"), prefix), _maps(value, prefix)]
 
 
@@ -314,8 +325,9 @@ def length_figure(value: Run, prefix: str = "run") -> Figure:
 
 # Modules of studies by the `format` of their records. A module is imported when it is needed, and has
 #     read_report(path)             the report of the records in a file
-#     published_formulas(learned)   what to call its formulas for such problems (`learned`, of a policy
-#                                   file), and each as a dict with formula, length and regret
+#     published_formulas(learned)   if it published formulas: what to call those for such problems
+#                                   (`learned`, of a policy file), and each as a dict with formula,
+#                                   length and regret
 _MODULES: dict[str, str] = {}
 
 
@@ -332,4 +344,9 @@ def study_of(header: Any) -> Any:
 
 def published_formulas(learned: Any) -> dict[str, list[dict[str, Any]]]:
     """Formulas that studies published for such problems, by what to call them."""
-    return dict(import_module(name).published_formulas(learned) for name in _MODULES.values())
+    studies = map(import_module, _MODULES.values())
+    return dict(
+        study.published_formulas(learned)
+        for study in studies
+        if hasattr(study, "published_formulas")
+    )

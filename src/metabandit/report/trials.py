@@ -8,23 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from ..drawing import new_axes
+from ..drawing import heat_map, new_axes
 from ..errors import InputError
 from ..priors.families import Array
-from .content import Cell, Figure, Part, ReportTable, number, row
+from ..trials.measures import rates_text
+from .content import Cell, Figure, ReportTable, Section, number, row, section
 
 # Squares per side that still have room for numbers.
 _NUMBERED = 11
 Run = Mapping[str, Any]
 
 
-def trial_parts(value: Run, prefix: str) -> list[Part]:
+def trial_sections(value: Run, prefix: str) -> list[Section]:
     """The sections of a trial."""
-    figures: list[Figure | None] = []
+    figures: list[Figure] = []
     if _sides(value) is not None:
-        figures = [power_figure(value, prefix), successes_figure(value, prefix)]
+        figures = [power_figure(value, prefix), _successes_figure(value, prefix)]
     title = f"Trials of {value['horizon']} patients"
-    return [(f"{prefix}-trial", title, [_table(value, prefix)], figures)]
+    return [section(f"{prefix}-trial", title, [_table(value, prefix)], figures)]
 
 
 def power_figure(value: Run, prefix: str = "trial") -> Figure:
@@ -32,32 +33,24 @@ def power_figure(value: Run, prefix: str = "trial") -> Figure:
     test = value["test"]
     if test is None:
         raise InputError("a picture of power needs a test: leave out --test none")
+    said = f"test {test}\nchance to reject (diagonal: type-I error)"
     return Figure(
         f"{prefix}-power",
         "Type-I error and power",
         f"Probability that the test {test} rejects equal rates; on the diagonal, where they are equal, "
         f"that is its type-I error.",
-        partial(
-            _maps,
-            value,
-            "rejection",
-            f"{value['horizon']} patients, test {test}\nchance to reject (diagonal: type-I error)",
-        ),
+        partial(_maps, value, "rejection", f"{value['horizon']} patients, {said}"),
     )
 
 
-def successes_figure(value: Run, prefix: str = "trial") -> Figure:
+def _successes_figure(value: Run, prefix: str) -> Figure:
     """Expected successes, as a share of the patients."""
+    said = "expected successes per patient"
     return Figure(
         f"{prefix}-successes",
         "Successes",
         "Expected successes per patient.",
-        partial(
-            _maps,
-            value,
-            "successes",
-            f"{value['horizon']} patients\nexpected successes per patient",
-        ),
+        partial(_maps, value, "successes", f"{value['horizon']} patients\n{said}"),
     )
 
 
@@ -94,24 +87,18 @@ def _maps(value: Run, key: str, title: str) -> Any:
         panel.set_axis_off()
     for panel, item in zip(panels.ravel(), designs, strict=False):
         shades = _values(item["points"], rates, key)
-        drawn = panel.imshow(shades, cmap="cividis_r", vmin=0.0, vmax=1.0, origin="lower")
-        if numbered:
-            for (first, second), shade in np.ndenumerate(shades):
-                panel.text(
-                    second, first, f"{shade:.2f}".replace("0.", ".", 1), ha="center", va="center",
-                    fontsize=7, color="white" if shade > 0.5 else "black",
-                    weight="bold" if first == second else "normal",
-                )  # fmt: skip
-        step = -(-len(rates) // _NUMBERED)
-        ticks = range(0, len(rates), step)
+        texts = [[f"{shade:.2f}".replace("0.", ".", 1) for shade in line] for line in shades]
+        drawn = heat_map(
+            panel, shades, texts if numbered else [], dark=0.5, fontsize=7, vmin=0.0, vmax=1.0,
+            origin="lower",
+        )  # fmt: skip
+        ticks = range(0, len(rates), -(-len(rates) // _NUMBERED))
         labels = [f"{rates[place]:g}" for place in ticks]
         panel.set_xticks(ticks, labels, fontsize=7)
         panel.set_yticks(ticks, labels, fontsize=7)
         panel.set(
             xlabel="success rate of arm 2", ylabel="success rate of arm 1", title=item["policy"]
         )
-        panel.grid(visible=False)
-        panel.spines[:].set_visible(False)
     if not numbered:
         figure.colorbar(drawn, ax=panels, shrink=0.8)
     return figure
@@ -133,8 +120,7 @@ def _table(value: Run, prefix: str) -> ReportTable:
     rows = []
     for item in value["designs"]:
         for point in item["points"]:
-            rates = point["rates"]
-            text = rates if isinstance(rates, str) else ", ".join(f"{rate:g}" for rate in rates)
+            text = rates_text(point["rates"])
             rows.append(
                 row(
                     Cell(text, text),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..policies import Policy
 
 VERSION = 1
-# Studies, packages beside this module, and the `format` in the first line of their records.
+# Studies, modules beside this one, and the `format` in the first line of their records.
 FORMATS = {"maes2012": "metabandit reproduction", "today": "metabandit study today"}
 _KEYS = {"id", "kind", "settings", "threads", "versions", "seconds", "result"}
 
@@ -99,22 +99,17 @@ class Records(Shown, dict[str, dict[str, Any]]):
         records = cls(scale, seed, study)
         records.journal = Journal(path)
         try:
+            asked = {"scale": scale, "seed": seed}
             values = _read(path, records.journal.read)
             if not values:
-                header = {
-                    "format": FORMATS[study],
-                    "version": VERSION,
-                    "scale": scale,
-                    "seed": seed,
-                }
-                values = [header]
+                values = [{"format": FORMATS[study], "version": VERSION, **asked}]
                 records.journal.clear()
                 records.journal.append(values[0])
-            records._load(values, path)
-            for key, value in (("scale", scale), ("seed", seed)):
-                if values[0].get(key) != value:
+            header = records._load(values, path)
+            for key, value in asked.items():
+                if header.get(key) != value:
                     raise InputError(
-                        f"{path} is of another run: its {key} is {values[0].get(key)!r}, not {value!r}; "
+                        f"{path} is of another run: its {key} is {header.get(key)!r}, not {value!r}; "
                         f"choose another folder (--out)"
                     )
         except BaseException:
@@ -126,12 +121,12 @@ class Records(Shown, dict[str, dict[str, Any]]):
     def read(cls, path: Path, study: str = "maes2012") -> Records:
         """The records of a file, to look at."""
         records = cls("", 0, study)
-        values = _read(path, partial(read_lines, path))
-        records._load(values, path)
-        records.scale, records.seed = str(values[0].get("scale")), values[0].get("seed", 0)
+        header = records._load(_read(path, partial(read_lines, path)), path)
+        records.scale, records.seed = str(header.get("scale")), header.get("seed", 0)
         return records
 
-    def _load(self, values: list[Any], path: Path) -> None:
+    def _load(self, values: list[Any], path: Path) -> dict[str, Any]:
+        """Take in the records of a file; returns its first line."""
         header = values[0] if values else None
         if not isinstance(header, dict) or header.get("format") != FORMATS[self.study]:
             raise InputError(
@@ -143,6 +138,25 @@ class Records(Shown, dict[str, dict[str, Any]]):
             if not isinstance(record, dict) or not _KEYS <= record.keys():
                 raise _damaged(path, f"line {number} is not a record")
             self[record["id"]] = record
+        return header
+
+
+def report_facts(
+    records: Records, command: str, *more: tuple[str, str], scale: str = ""
+) -> tuple[tuple[str, str], ...]:
+    """What a report says of the run: its settings, how to repeat it, and what it was made with."""
+    versions = {
+        ", ".join(f"{name} {value}" for name, value in record["versions"].items())
+        for record in records.values()
+    }
+    again = f"metabandit reproduce {command} --scale {records.scale} --seed {records.seed}"
+    return (
+        ("scale", scale or records.scale),
+        ("seed", str(records.seed)),
+        *more,
+        ("command", again),
+        ("versions", "; ".join(sorted(versions))),
+    )
 
 
 def _read(path: Path, read: Callable[[], list[Any]]) -> list[Any]:

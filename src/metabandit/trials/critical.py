@@ -16,7 +16,7 @@ Either way the level holds whatever the common rate, for an adaptive design too 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,38 +48,27 @@ def _null_weight(states: FinalStates) -> Array:
     return np.asarray(states.weight * np.exp(betaln(wins + 1, made - wins + 1) - own))
 
 
-class WorstNull:
-    """The largest probability, over the common rate, of a set of final states."""
+def worst_null(states: FinalStates) -> Callable[[Array], float]:
+    """A function of chosen states (1 or 0, or with a probability): how likely one of them is at the worst common rate."""
+    from scipy.optimize import minimize_scalar
+    from scipy.special import betaln, xlog1py, xlogy
 
-    def __init__(self, states: FinalStates) -> None:
-        from scipy.special import betaln
+    weight = _null_weight(states)
+    known, group = np.unique(_totals(states)[2], return_inverse=True)
+    made, wins = np.divmod(known, states.horizon + 1)
+    losses = made - wins
+    scale = betaln(wins + 1, losses + 1)
 
-        _, _, pair = _totals(states)
-        self.weight = _null_weight(states)
-        known, self.group = np.unique(pair, return_inverse=True)
-        self.wins, self.losses = known % (states.horizon + 1), known // (states.horizon + 1)
-        self.losses = self.losses - self.wins
-        self.scale = betaln(self.wins + 1, self.losses + 1)
-        self.nulls = np.sin(np.linspace(0.0, np.pi / 2.0, _NULLS)) ** 2
-        self.likely = self._likely(self.nulls)
+    def likely(nulls: Array) -> Array:
+        rates = nulls[:, None]
+        return np.asarray(np.exp(xlogy(wins, rates) + xlog1py(losses, -rates) - scale))
 
-    def _likely(self, nulls: Array) -> Array:
-        from scipy.special import xlog1py, xlogy
+    nulls = np.sin(np.linspace(0.0, np.pi / 2.0, _NULLS)) ** 2
+    on_grid = likely(nulls)
 
-        p = nulls[:, None]
-        return np.asarray(np.exp(xlogy(self.wins, p) + xlog1py(self.losses, -p) - self.scale))
-
-    def at(self, chosen: Array, nulls: Array) -> Array:
-        """The probability that a state is chosen (1 or 0, or with a probability), at common rates."""
-        sums = np.bincount(self.group, self.weight * chosen, len(self.wins))
-        return np.asarray(self._likely(np.asarray(nulls, dtype=np.float64)) @ sums)
-
-    def largest(self, chosen: Array) -> float:
-        """The same at the worst common rate."""
-        from scipy.optimize import minimize_scalar
-
-        sums = np.bincount(self.group, self.weight * chosen, len(self.wins))
-        grid = self.likely @ sums
+    def largest(chosen: Array) -> float:
+        sums = np.bincount(group, weight * chosen, len(wins))
+        grid = on_grid @ sums
         best = float(grid.max())
         # Every local maximum on the grid that might be the largest is refined.
         for place in map(int, np.flatnonzero(grid >= 0.98 * best)):
@@ -87,13 +76,15 @@ class WorstNull:
             if grid[place] < grid[first : last + 1].max():
                 continue
             refined = minimize_scalar(
-                lambda p: -float((self._likely(np.array([p])) @ sums)[0]),
-                bounds=(self.nulls[first], self.nulls[last]),
+                lambda rate: -float((likely(np.array([rate])) @ sums)[0]),
+                bounds=(nulls[first], nulls[last]),
                 method="bounded",
                 options={"xatol": 1e-10},
             )
             best = max(best, -float(refined.fun))
         return best
+
+    return largest
 
 
 def own_rejections(test: Test, states: FinalStates, level: float) -> tuple[Array, float | None]:
@@ -128,7 +119,7 @@ def own_p_value(
     value = np.round(read.statistic(states.plays, states.successes), 10)
     extreme = (value >= value[at[0]]).astype(np.float64)
     if read.name.partition(":")[0] != CONDITIONAL:
-        return min(WorstNull(states).largest(extreme), 1.0)
+        return min(worst_null(states)(extreme), 1.0)
     if value[at[0]] <= 0.0:
         return 1.0
     _, _, pair = _totals(states)
@@ -158,13 +149,13 @@ def _conditional(states: FinalStates, value: Array, level: float) -> Array:
 
 
 def _unconditional(states: FinalStates, value: Array, level: float) -> tuple[Array, float]:
-    worst = WorstNull(states)
+    largest = worst_null(states)
     candidates = np.unique(value)
     # The more extreme the critical value, the less likely it is reached: cut in halves.
     low, high = -1, len(candidates)
     while high - low > 1:
         middle = (low + high) // 2
-        if worst.largest((value >= candidates[middle]).astype(np.float64)) <= level * (1 + _SLACK):
+        if largest((value >= candidates[middle]).astype(np.float64)) <= level * (1 + _SLACK):
             high = middle
         else:
             low = middle

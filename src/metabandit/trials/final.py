@@ -29,19 +29,20 @@ from ..engine.states import Batches, Counts, ThreeArms, TwoArms
 from ..errors import InputError
 from ..feedback import IMMEDIATE, Feedback
 from ..memory import check_memory
-from ..policies import Plan, Policy, Progress
+from ..policies import ConstrainedPolicy, IndexPolicy, Plan, Policy, Progress, Start, policy
+from ..policies.start import FREE
 from ..priors import Bernoulli, Prior, Table, read_prior
 from ..priors.families import BERNOULLI, Array
 from ..progress import Told, with_progress
-from ..settings import check_horizon, check_whole, read_number
+from ..settings import check_horizon, check_keys, check_whole, read_number, read_settings
 from ..showing import Shown
-from .designs import design
 
 # Success rates of each arm, or the distribution that they are drawn from.
 Rates = Sequence[float] | Prior
 # values(plays, successes), int32[arm, state] each, has one number per state.
 Function = Callable[[Counts, Counts], Any]
 
+EQUAL, CONSTRAINED = "equal", "crdp"
 # States whose probabilities are computed at once.
 _CHUNK = 1 << 13
 
@@ -102,7 +103,9 @@ class FinalStates(Shown):
         probability = self.probability(rates)
         # Where a state cannot be, the function need not have a value.
         there = probability > 0.0
-        return round_sum(values[there] * probability[there])
+        terms = values[there] * probability[there]
+        # Without the error of adding one number after the other.
+        return math.fsum(terms.tolist()) if len(terms) < 1 << 20 else float(terms.sum())
 
     def p_value(
         self,
@@ -152,7 +155,9 @@ class FinalStates(Shown):
             some = slice(first, first + _CHUNK)
             found = np.repeat(self.weight[some, None], tables[0].shape[1], axis=1)
             for table, n, s in zip(tables, self.plays, self.successes, strict=True):
-                found *= table[_pair(n[some], s[some])]
+                whole = n[some].astype(np.int64)
+                # Where (plays, successes) stands among all pairs.
+                found *= table[whole * (whole + 1) // 2 + s[some]]
             yield first, found
 
     def ratios(self, arm: int, points: Sequence[Rates]) -> Array:
@@ -172,15 +177,27 @@ class FinalStates(Shown):
         return np.exp(np.stack(columns, axis=1))
 
 
-def round_sum(values: Array) -> float:
-    """The sum without the error of adding one number after the other."""
-    return math.fsum(values.tolist()) if len(values) < 1 << 20 else float(values.sum())
+def design(given: str | Policy) -> Policy:
+    """Read a design: a policy, `equal`, or `crdp:degree=0.9,minimum=10,penalty=75`.
 
-
-def _pair(n: Counts, s: Counts) -> Any:
-    """Where (plays, successes) stands among all pairs."""
-    whole = n.astype(np.int64)
-    return whole * (whole + 1) // 2 + s
+    `equal` gives the next patient to an arm with the fewest, ties at random, so that arms differ by one
+    patient at most.
+    """
+    if not isinstance(given, str):
+        return policy(given)
+    name = given.partition(":")[0].strip()
+    if name not in (EQUAL, CONSTRAINED):
+        return policy(given)
+    settings = read_settings(given, "design")[1]
+    known = ("degree", "minimum", "penalty") if name == CONSTRAINED else ()
+    check_keys(settings, known, f"the design {name}")
+    if name == EQUAL:
+        return IndexPolicy("-n", start=Start(FREE), name=EQUAL)
+    numbers = {key: read_number(value, f"{key} of {name}") for key, value in settings.items()}
+    minimum = numbers.pop("minimum", 0.0)
+    if minimum != int(minimum):
+        raise InputError(f"the minimum of {name} is a whole number of patients, not {minimum:g}")
+    return ConstrainedPolicy(minimum=int(minimum), name=given, **numbers)
 
 
 def read_points(given: Sequence[Any], arms: int) -> list[Rates]:

@@ -31,7 +31,6 @@ from ..priors import Bernoulli, Table
 from ..priors.families import Array
 from ..showing import Shown
 from .final import FinalStates, Rates
-from .testing import estimates
 
 # Points at which probabilities are computed at once.
 _POINTS = 64
@@ -98,11 +97,8 @@ class Characteristics(Shown):
     episodes: int = 0
 
     def headline(self) -> str:
-        rates = (
-            self.rates if isinstance(self.rates, str) else ", ".join(map("{:g}".format, self.rates))
-        )
         rejects = "" if self.rejection is None else f", rejects {self.rejection:.4f}"
-        return f"at {rates}: {self.successes:.3f} successes{rejects}, chooses best {self.correct_selection:.4f}"
+        return f"at {rates_text(self.rates)}: {self.successes:.3f} successes{rejects}, chooses best {self.correct_selection:.4f}"
 
     def records(self) -> list[dict[str, Any]]:
         """One record with a column per number."""
@@ -122,11 +118,9 @@ class Characteristics(Shown):
         return asdict(self)
 
 
-def selected(plays: Counts, successes: Counts) -> Array:
-    """The probability that each arm is chosen at the end, [arm, state]: the best observed rate."""
-    rates = np.where(plays > 0, estimates(plays, successes), -1.0)
-    best = rates >= rates.max(axis=0) - _EQUAL
-    return np.asarray(best / best.sum(axis=0))
+def rates_text(rates: Sequence[float] | str) -> str:
+    """Success rates as people write them."""
+    return rates if isinstance(rates, str) else ", ".join(f"{rate:g}" for rate in rates)
 
 
 def _sets(arms: int) -> list[list[int]]:
@@ -151,8 +145,11 @@ def _columns(
     """See `measure`, which says what is asked."""
     there = n > 0
     x = np.where(there, s / np.maximum(n, 1), 0.0)
-    made = n.sum(axis=0)
-    chosen, both = selected(n, s), there.all(axis=0)
+    made, both = n.sum(axis=0), there.all(axis=0)
+    # An arm without patients is never the one with the best observed rate.
+    rates = np.where(there, x, -1.0)
+    best_rates = rates >= rates.max(axis=0) - _EQUAL
+    chosen = best_rates / best_rates.sum(axis=0)
     d = np.where(both, x[1] - x[0], 0.0)
     wrong = []
     for best in _sets(len(n)):

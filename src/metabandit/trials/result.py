@@ -5,14 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InputError, nearest
 from ..feedback import Feedback
 from ..showing import Shown
-from .measures import Characteristics
+from .measures import Characteristics, rates_text
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,55 +93,44 @@ class Trial(Shown):
     def rows(self) -> list[dict[str, str]]:
         """The rows of a table for people: one per point and design."""
         found = []
-        for place in range(len(next(iter(self.designs.values())))):
-            for name, points in self.designs.items():
-                point = points[place]
-                row = {
-                    "rates": rates_text(point.rates),
-                    "design": name,
-                    "successes": f"{point.successes:.3f} (sd {point.successes_sd:.2f})",
-                    "patients per arm": " / ".join(f"{n:.1f}" for n in point.plays),
-                }
-                if len(self.looks) > 1:
-                    row["patients"] = f"{point.patients:.1f}"
-                if point.rejection is not None:
-                    row["rejects"] = f"{point.rejection:.4f}"
-                row["chooses best"] = f"{point.correct_selection:.4f}"
-                row["bias"] = " / ".join(map(signed, point.bias))
-                found.append(row)
+        for row, point in self._begun_rows():
+            row["successes"] = f"{point.successes:.3f} (sd {point.successes_sd:.2f})"
+            row["patients per arm"] = " / ".join(f"{n:.1f}" for n in point.plays)
+            if len(self.looks) > 1:
+                row["patients"] = f"{point.patients:.1f}"
+            if point.rejection is not None:
+                row["rejects"] = f"{point.rejection:.4f}"
+            row["chooses best"] = f"{point.correct_selection:.4f}"
+            row["bias"] = " / ".join(map(signed, point.bias))
+            found.append(row)
         return found
+
+    def _begun_rows(self) -> Iterator[tuple[dict[str, str], Characteristics]]:
+        """The first cells of a row about each point and design, with its characteristics."""
+        for points in zip(*self.designs.values(), strict=True):
+            for name, point in zip(self.designs, points, strict=True):
+                yield {"rates": rates_text(point.rates), "design": name}, point
 
     def more_rows(self) -> list[dict[str, str]]:
         """The rows of a second table: how patients and estimates are spread."""
         found = []
-        for place in range(len(next(iter(self.designs.values())))):
-            for name, points in self.designs.items():
-                point = points[place]
-                spread = zip(
-                    *(point.plays_quantiles[q] for q in ("0.5", "0.05", "0.95")), strict=True
-                )
-                row = {
-                    "rates": rates_text(point.rates),
-                    "design": name,
-                    "patients: median (5 % to 95 %)": " / ".join(
-                        f"{middle} ({low} to {high})" for middle, low, high in spread
-                    ),
-                    "wrong side": share(point.wrong_imbalance),
-                }
-                if point.fewer is not None:
-                    row[f"fewer than {self.fewer_than}"] = " / ".join(map(share, point.fewer))
-                if point.favours is not None:
-                    row["rejects for each arm"] = " / ".join(map(share, point.favours))
-                row["root mse"] = " / ".join(
-                    "-" if mse is None else f"{math.sqrt(mse):.4f}" for mse in point.mse
-                )
-                if len(point.mse) == 2:
-                    row["difference: bias"] = signed(point.difference_bias)
-                    mse = point.difference_mse
-                    row["root mse of it"] = "-" if mse is None else f"{math.sqrt(mse):.4f}"
-                if len(self.looks) > 1:
-                    row["ends at each look"] = " / ".join(map(share, point.stopped))
-                found.append(row)
+        for row, point in self._begun_rows():
+            spread = (point.plays_quantiles[q] for q in ("0.5", "0.05", "0.95"))
+            row["patients: median (5 % to 95 %)"] = " / ".join(
+                f"{middle} ({low} to {high})" for middle, low, high in zip(*spread, strict=True)
+            )
+            row["wrong side"] = share(point.wrong_imbalance)
+            if point.fewer is not None:
+                row[f"fewer than {self.fewer_than}"] = " / ".join(map(share, point.fewer))
+            if point.favours is not None:
+                row["rejects for each arm"] = " / ".join(map(share, point.favours))
+            row["root mse"] = " / ".join(map(_root, point.mse))
+            if len(point.mse) == 2:
+                row["difference: bias"] = signed(point.difference_bias)
+                row["root mse of it"] = _root(point.difference_mse)
+            if len(self.looks) > 1:
+                row["ends at each look"] = " / ".join(map(share, point.stopped))
+            found.append(row)
         return found
 
     _align = "llr"
@@ -203,6 +192,5 @@ def signed(value: float | None) -> str:
     return "-" if value is None else f"{round(value, 4) + 0.0:+.4f}"
 
 
-def rates_text(rates: tuple[float, ...] | str) -> str:
-    """Success rates as people write them."""
-    return rates if isinstance(rates, str) else ", ".join(f"{rate:g}" for rate in rates)
+def _root(mse: float | None) -> str:
+    return share(None if mse is None else math.sqrt(mse))

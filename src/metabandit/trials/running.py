@@ -19,7 +19,7 @@ from ..policies import Plan, Progress
 from ..priors import Prior, Table
 from ..priors.families import Array
 from ..settings import check_seed, check_threads
-from .critical import WorstNull, own_rejections
+from .critical import own_rejections, worst_null
 from .final import FinalStates, Rates, run_plan
 from .measures import Characteristics, measure
 from .stopping import OBRIEN_FLEMING, p_values, read_boundary, shape
@@ -84,27 +84,15 @@ class Work:
     imbalance: float = 0.1
     fewer_than: int | None = None
 
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What `measure` is asked about."""
+        return {"imbalance": self.imbalance, "fewer_than": self.fewer_than, "looks": self.looks}
+
     def exactly(self, plan: Plan) -> tuple[list[Characteristics], float | None]:
         """The characteristics at all points, and the critical value of the design's own test."""
         states, rejects, critical = self.states(plan)
-        return self._measure(states, self.points, rejects), critical
-
-    def _measure(
-        self,
-        states: FinalStates,
-        points: Sequence[Rates],
-        rejects: Array | None,
-        frequency: Array | None = None,
-    ) -> list[Characteristics]:
-        return measure(
-            states,
-            points,
-            rejects,
-            frequency,
-            imbalance=self.imbalance,
-            fewer_than=self.fewer_than,
-            looks=self.looks,
-        )
+        return measure(states, self.points, rejects, **self.asked), critical
 
     def states(self, plan: Plan) -> tuple[FinalStates, Array | None, float | None]:
         """The final states, in which of them the test rejects, and its critical value."""
@@ -160,7 +148,7 @@ class Work:
         while high - low > 1e-4:
             middle = 0.5 * (low + high)
             states, rejects, _ = at(middle)
-            if WorstNull(states).largest(rejects) <= self.level:
+            if worst_null(states)(rejects) <= self.level:
                 high = middle
             else:
                 low = middle
@@ -183,7 +171,7 @@ class Work:
             rejects = None
             if self.test is not None:
                 rejects = self.test.rejects(plays, successes, self.level)
-            (one,) = self._measure(states, [point], rejects, frequency)
+            (one,) = measure(states, [point], rejects, frequency, **self.asked)
             found.append(replace(one, episodes=episodes))
         return found, None
 
@@ -219,13 +207,6 @@ class Work:
         return unique[:arms], unique[arms:], times / episodes
 
 
-def _check_memory(arms: int, trials: int) -> None:
-    """Refuse more simulated trials than there is memory for: their counts, and what sorting them takes."""
-    check_memory(
-        40 * arms * trials, f"{trials:,} simulated trials of {arms} arms", "choose fewer episodes"
-    )
-
-
 def run_designs(
     work: Work,
     plans: Sequence[Plan],
@@ -235,27 +216,28 @@ def run_designs(
     threads: int | None,
     progress: Progress | None,
 ) -> list[tuple[list[Characteristics], float | None]]:
-    several = check_threads(threads)
-    if method == MONTE_CARLO:
-        key = check_seed(seed)
-        _check_memory(plans[0].counts.shape[1], episodes)
-        told, every = 0, len(plans) * len(work.points) * episodes
+    """The characteristics of each design at all points, and the critical value of its own test."""
+    several, simulated = check_threads(threads), method == MONTE_CARLO
+    told, every = 0, len(plans) * (len(work.points) * episodes if simulated else 1)
 
-        def tell(more: int) -> None:
-            nonlocal told
-            told += more
-            if progress is not None:
-                progress(told, every)
-
-        return [work.simulated(plan, episodes, key, several, tell) for plan in plans]
-    finished = 0
-
-    def one(plan: Plan) -> tuple[list[Characteristics], float | None]:
-        nonlocal finished
-        found = work.exactly(plan)
-        finished += 1
+    def tell(more: int) -> None:
+        nonlocal told
+        told += more
         if progress is not None:
-            progress(finished, len(plans))
+            progress(told, every)
+
+    def exactly(plan: Plan) -> tuple[list[Characteristics], float | None]:
+        found = work.exactly(plan)
+        tell(1)
         return found
 
-    return in_threads(one, plans, several)
+    if not simulated:
+        return in_threads(exactly, plans, several)
+    key, arms = check_seed(seed), plans[0].counts.shape[1]
+    # Their counts, and what sorting them takes.
+    check_memory(
+        40 * arms * episodes,
+        f"{episodes:,} simulated trials of {arms} arms",
+        "choose fewer episodes",
+    )
+    return [work.simulated(plan, episodes, key, several, tell) for plan in plans]

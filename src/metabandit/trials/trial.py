@@ -21,8 +21,7 @@ from ..priors import Bernoulli, Prior, Table, check_prior, read_prior
 from ..priors.families import Array
 from ..progress import Told, with_progress
 from ..settings import check_horizon, check_whole, read_grid, read_number
-from .designs import design
-from .final import Function, Rates, make_plan, read_points
+from .final import Function, Rates, design, make_plan, read_points
 from .result import Trial
 from .running import EPISODES, Work, read_stopping, run_designs
 from .stopping import read_looks

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from ..steps import Step
+from ..run import Step
 from .paper import HORIZONS, PRIORS, StudiedPolicy, table1
 
 PARTS = ("table1", "table2", "classes", "curves", "times", "all")
@@ -33,42 +33,37 @@ _CANDIDATES = {"power-1": 128, "power-2": 648}
 _SLOW = {"kl-ucb": 6.0, "kl-ucb+": 6.0, "thompson": 10.0, "ucb1-normal": 10.0}
 
 
-@dataclass(frozen=True)
-class Scale:
-    """The budgets of a reproduction; the paper's by default.
-
-    generations, protocol: of the EDA
-    length, pulls: of the search for formulas
-    problems, runs: of a test
-    effort: of our own learners
-    screening: problems on which classes are compared with the generic policies, round by round
-    patient: whether to do what takes minutes: exact values and Gittins indices for T = 1000
-    """
-
-    generations: int = 100
-    protocol: str = "paper"
-    length: int = 7
-    pulls: int = 10_000_000
-    problems: int = 10_000
-    runs: int = 100
-    effort: float = 1.0
-    screening: tuple[int, ...] = (128, 1024, 8192, 65_536)
-    patient: bool = True
-
-
-SCALES = {
-    "quick": Scale(
-        generations=8,
-        protocol="paper:problems=100,runs=10",
-        length=5,
-        pulls=100_000,
-        problems=1000,
-        runs=10,
-        effort=0.02,
-        screening=(256, 4096),
-        patient=False,
-    ),
-    "paper": Scale(),
+# The budgets of a reproduction.
+#     generations, protocol   of the EDA
+#     length, pulls           of the search for formulas
+#     problems, runs          of a test
+#     effort                  of our own learners
+#     screening               problems on which classes are compared with the generic policies, round by round
+#     patient                 whether to do what takes minutes: exact values and Gittins indices for T = 1000
+Scale = Mapping[str, Any]
+SCALES: dict[str, Scale] = {
+    "quick": {
+        "generations": 8,
+        "protocol": "paper:problems=100,runs=10",
+        "length": 5,
+        "pulls": 100_000,
+        "problems": 1000,
+        "runs": 10,
+        "effort": 0.02,
+        "screening": [256, 4096],
+        "patient": False,
+    },
+    "paper": {
+        "generations": 100,
+        "protocol": "paper",
+        "length": 7,
+        "pulls": 10_000_000,
+        "problems": 10_000,
+        "runs": 100,
+        "effort": 1.0,
+        "screening": [128, 1024, 8192, 65_536],
+        "patient": True,
+    },
 }
 
 
@@ -104,13 +99,13 @@ def _step(
 
 
 def _learning(scale: Scale, seed: int) -> Iterable[Step]:
-    runs = 10 if "runs=10" in scale.protocol else 100
+    runs = 10 if "runs=10" in scale["protocol"] else 100
     paper: dict[str, Any] = {
-        "protocol": scale.protocol, "generations": scale.generations, "effort": 1.0, "seed": seed
+        "protocol": scale["protocol"], "generations": scale["generations"], "effort": 1.0, "seed": seed
     }  # fmt: skip
     for horizon in HORIZONS:
         for space, speed in _SPEEDS.items():
-            plays = _CANDIDATES.get(space, 40) * scale.generations * 100.0 * runs * horizon
+            plays = _CANDIDATES.get(space, 40) * scale["generations"] * 100.0 * runs * horizon
             followed = space == "power-1"
             yield _step(
                 f"learn/{space}/{horizon}",
@@ -121,12 +116,12 @@ def _learning(scale: Scale, seed: int) -> Iterable[Step]:
                 improvements=followed,
                 **paper,
             )
-    ours = paper | {"protocol": "default", "generations": None, "effort": scale.effort}
+    ours = paper | {"protocol": "default", "generations": None, "effort": scale["effort"]}
     for horizon, seconds in zip(HORIZONS, (1.0, 25.0, 200.0), strict=True):
         yield _step(
             f"learn/ours/{horizon}",
             "table1",
-            1.0 + scale.effort * seconds,
+            1.0 + scale["effort"] * seconds,
             space="power-1",
             horizon=horizon,
             improvements=False,
@@ -135,9 +130,9 @@ def _learning(scale: Scale, seed: int) -> Iterable[Step]:
 
 
 def _formulas(scale: Scale, seed: int) -> Iterable[Step]:
-    full = scale.length == 7
+    full = scale["length"] == 7
     shown, weight = "classes table1 table2 times", 30.0 if full else 3.0
-    yield _step("classes", shown, weight, length=scale.length)
+    yield _step("classes", shown, weight, length=scale["length"])
     seconds = {
         "paper": (30.0, 50.0, 170.0) if full else (2.0, 3.0, 35.0),
         "ours": (15.0, 30.0, 310.0) if full else (2.0, 3.0, 40.0),
@@ -151,15 +146,15 @@ def _formulas(scale: Scale, seed: int) -> Iterable[Step]:
                 shown if paper else "table1",
                 weight,
                 ("classes",),
-                length=scale.length,
+                length=scale["length"],
                 top=50,
-                effort=1.0 if scale.patient else 0.02,
+                effort=1.0 if scale["patient"] else 0.02,
                 seed=seed,
                 horizon=horizon,
                 strategy="ucb1-tuned" if paper else "auto",
-                pulls=scale.pulls,
+                pulls=scale["pulls"],
                 start="each-once" if paper else "prior-counts",
-                refine=1 if scale.patient and not paper else 0,
+                refine=1 if scale["patient"] and not paper else 0,
             )
 
 
@@ -174,12 +169,12 @@ def _of(item: StudiedPolicy) -> tuple[dict[str, Any], tuple[str, ...]]:
 def _testing(scale: Scale, seed: int) -> Iterable[Step]:
     columns = [(family, horizon) for family in PRIORS for horizon in HORIZONS]
     for item, (family, horizon) in product(studied_policies(), columns):
-        problems, runs = scale.problems, scale.runs
+        problems, runs = scale["problems"], scale["runs"]
         if item.text == "bayes-ucb" and horizon > 10:
             # Each play takes a quantile of the Beta distribution.
-            runs = max(scale.runs // 5, 1)
-            problems = scale.problems * 10 // max(horizon // 10, 10)
-        if item.text == "gittins" and horizon == 1000 and not scale.patient:
+            runs = max(scale["runs"] // 5, 1)
+            problems = scale["problems"] * 10 // max(horizon // 10, 10)
+        if item.text == "gittins" and horizon == 1000 and not scale["patient"]:
             continue
         wins = family == "bernoulli" and item.training == horizon and item.group != "ours"
         name = (item.text or item.label.lower()).partition(":")[0]
@@ -204,7 +199,7 @@ def _testing(scale: Scale, seed: int) -> Iterable[Step]:
 def _exact_values(scale: Scale) -> Iterable[Step]:
     weights = {10: 0.1, 100: 0.1, 1000: 25.0}
     for horizon, start in product(HORIZONS, ("free", "each-once")):
-        if start == "free" or horizon < 1000 or scale.patient:
+        if start == "free" or horizon < 1000 or scale["patient"]:
             name = f"floor/{start}/{horizon}"
             yield _step(name, "table1", weights[horizon], start=start, horizon=horizon)
     for item, horizon in product(studied_policies(), HORIZONS):
@@ -212,7 +207,7 @@ def _exact_values(scale: Scale) -> Iterable[Step]:
             # Half a minute each: for those made for it, or for any horizon, and the paper's formulas.
             printed = item.group == "symbolic" and item.text is not None
             wanted = printed or item.training in (None, horizon)
-            if not scale.patient or not wanted or item.text == "thompson":
+            if not scale["patient"] or not wanted or item.text == "thompson":
                 continue
         (policy, needs), name = _of(item), f"exact/{item.id}/{horizon}"
         yield _step(name, "table1", weights[horizon], needs, policy=policy, horizon=horizon)
@@ -224,25 +219,25 @@ def _looking(scale: Scale, seed: int) -> Iterable[Step]:
         yield _step(
             f"curve/{horizon}",
             "curves",
-            scale.problems / 300.0,
+            scale["problems"] / 300.0,
             (source,),
             of=source,
             space="power-1",
             horizon=horizon,
-            episodes=10 * scale.problems,
+            episodes=10 * scale["problems"],
             seed=seed + 1,
         )
-    classes: dict[str, Any] = {"length": scale.length, "start": "each-once", "seed": seed + 1}
+    classes: dict[str, Any] = {"length": scale["length"], "start": "each-once", "seed": seed + 1}
     generic = [item.text for item in table1() if item.group in ("untuned", "tuned")]
     for horizon in HORIZONS[1:]:
         yield _step(
             f"better/{horizon}",
             "classes",
-            (20.0 if horizon == 100 else 300.0) if scale.length == 7 else 5.0,
+            (20.0 if horizon == 100 else 300.0) if scale["length"] == 7 else 5.0,
             ("classes",),
             horizon=horizon,
             rivals=generic,
-            screening=list(scale.screening),
+            screening=scale["screening"],
             **classes,
         )
     for horizon in HORIZONS[1:]:
@@ -250,11 +245,11 @@ def _looking(scale: Scale, seed: int) -> Iterable[Step]:
         yield _step(
             f"sooner/{horizon}",
             "classes",
-            scale.runs * horizon / 10_000.0,
+            scale["runs"] * horizon / 10_000.0,
             ("classes", source),
             of=source,
             horizon=horizon,
-            sample=256 if scale.patient else 64,
+            sample=256 if scale["patient"] else 64,
             problems=100,
             runs=100,
             **classes,

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ...language import length, parse
 from ...priors import Bernoulli
-from ...report.content import Part, Report, Section, make_sections
-from ..records import Records
-from . import costs, figures, tables
+from ...report.content import Report, Section, filled, section
+from ..records import Records, report_facts
+from . import figures, tables
 from .paper import COLUMNS, FAMILIES, HORIZONS, table1
 from .plan import PARTS, SCALES, steps
 
@@ -62,7 +61,7 @@ def published_formulas(learned: dict[str, Any]) -> tuple[str, list[dict[str, Any
     ]
 
 
-def _parts(records: Records) -> list[Part]:
+def _sections(records: Records) -> list[Section]:
     """Everything that may be shown."""
     table1 = [
         *(tables.overview(records, family) for family in FAMILIES),
@@ -70,23 +69,23 @@ def _parts(records: Records) -> list[Part]:
         tables.common(records),
         *(tables.detail(records, *column) for column in COLUMNS),
     ]
-    formulas = [costs.class_counts(records), costs.search_worth(records)]
-    times = [costs.learning_times(records), costs.step_times(records)]
+    formulas = [tables.class_counts(records), tables.search_worth(records)]
+    times = [tables.learning_times(records), tables.step_times(records)]
     over_time = [figures.regret_curves(records, horizon) for horizon in HORIZONS[1:]]
     learning = [figures.learning_curve(records, horizon) for horizon in HORIZONS[1:]]
     lengths = [figures.formula_lengths(records, horizon) for horizon in HORIZONS]
-    distance = [figures.above_floor(records)]
+    above = "How far each policy is from the best possible one"
     return [
-        ("result", "How far each policy is from the best possible one", [tables.best(records)], distance),
-        ("table1", "Table 1", table1, []),
-        ("table2", "Table 2", [tables.wins(records)], []),
-        ("curves", "Regret over time", [], over_time),
-        ("robustness", "Robustness to the horizon", [], [figures.robustness(records)]),
-        ("learning", "Learning curves", [], learning),
-        ("maps", "What a learned policy does", [], figures.maps(records)),
-        ("formulas", "Formulas", formulas, lengths),
-        ("times", "Computing time", times, []),
-    ]  # fmt: skip
+        section("result", above, [tables.best(records)], [figures.above_floor(records)]),
+        section("table1", "Table 1", table1, paragraphs=(*tables.tally(records), _GAUSSIAN)),
+        section("table2", "Table 2", [tables.wins(records)]),
+        section("curves", "Regret over time", figures=over_time),
+        section("robustness", "Robustness to the horizon", figures=[figures.robustness(records)]),
+        section("learning", "Learning curves", figures=learning),
+        section("maps", "What a learned policy does", figures=figures.maps(records)),
+        section("formulas", "Formulas", formulas, lengths),
+        section("times", "Computing time", times),
+    ]
 
 
 def _done(records: Records) -> str:
@@ -102,15 +101,6 @@ def _done(records: Records) -> str:
 
 def reproduction_report(records: Records) -> Report:
     """The whole report; parts that were not done are left out."""
-    versions = {
-        ", ".join(f"{name} {value}" for name, value in record["versions"].items())
-        for record in records.values()
-    }
-    said = (*tables.tally(records), _GAUSSIAN)
-    sections = [
-        replace(section, paragraphs=said) if section.id == "table1" else section
-        for section in make_sections(_parts(records))
-    ]
     method = _METHOD if records.scale == "paper" else _METHOD[:1]
     return Report(
         "Reproduction of Maes, Wehenkel and Ernst (2012)",
@@ -118,12 +108,8 @@ def reproduction_report(records: Records) -> Report:
             "Meta-Learning of Exploration/Exploitation Strategies: The Multi-Armed Bandit Case, reproduced with "
             "metabandit, beside exact values, the Bayes-optimal floor, today's policies and metabandit's own.",
         ),
-        (
-            ("scale", _SCALES.get(records.scale, records.scale)),
-            ("seed", str(records.seed)),
-            ("parts", _done(records)),
-            ("command", f"metabandit reproduce all --scale {records.scale} --seed {records.seed}"),
-            ("versions", "; ".join(sorted(versions))),
+        report_facts(
+            records, "all", ("parts", _done(records)), scale=_SCALES.get(records.scale, "")
         ),
-        (*sections, Section("method", "How it was done", method)),
+        (*filled(_sections(records)), Section("method", "How it was done", method)),
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
+import time
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,90 +19,79 @@ from ...formulas import Classes, kept_classes, make_classes, search, state_path
 from ...learning.spaces import make_space
 from ...policies import Policy, Start, policy
 from ...priors import Prior, prior
-from ...workers import Workers
-from ..records import Records
-from ..steps import Kind, Progress, Step, StepRunner
+from ...priors.families import Array
+from ..run import Progress, Runner, Step, counted
 from .paper import PRIORS, TRUE_GAUSSIAN
-from .screening import better, sooner
 
 REFERENCE = "ucb1-tuned"
+# How many standard errors worse than the best rival a class must be to drop out.
+_SURE = 4.0
+# Episodes of a rival that has no exact regret.
+_EPISODES = 100_000
 
 
-class Runner(StepRunner):
-    """Does the steps of the reproduction."""
-
-    def __init__(
-        self, records: Records, folder: Path, workers: Workers, announce: Callable[[str], None]
-    ) -> None:
-        super().__init__(records, folder, workers, announce, KINDS)
-        self.problems = prior(PRIORS["bernoulli"], arms=2)
-        self._references: dict[tuple[Any, ...], npt.NDArray[np.floating[Any]]] = {}
-        self.made: Classes | None = None
-
-    # Steps that read all formula classes.
-    shared = ("classes", "search", "better", "sooner")
-
-    def classes(self, length: int) -> Classes:
-        """All formulas up to a length, sorted into classes once."""
-        if self.made is None or self.made.length != length:
-            self.made = kept_classes(length, threads=self.workers.threads, announce=self.announce)
-        return self.made
-
-    def programs(self, settings: Mapping[str, Any]) -> ManyPrograms:
-        """The classes, ready to be played."""
-        compiled = self.classes(settings["length"]).compile()
-        start = Start.read(settings["start"]).resolve(self.problems)
-        return ManyPrograms.of(compiled, self.problems, settings["horizon"], start, self.workers)
-
-    def evaluate(
-        self, which: Any, horizon: int, problems: Prior | None = None, **options: Any
-    ) -> Comparison:
-        """Policies on Bernoulli arms, or on other problems."""
-        return evaluate(
-            which, problems or self.problems, horizon, floor=False, **self.who, **options
-        )
-
-    def play(self, which: Policy, settings: Mapping[str, Any], **options: Any) -> Comparison:
-        """A policy on the problems of a test."""
-        return self.evaluate(
-            which,
-            settings["horizon"],
-            prior(settings["prior"], arms=2),
-            method="monte-carlo",
-            episodes=settings["problems"] * settings["runs"],
-            runs=settings["runs"],
-            seed=settings["seed"],
-            **options,
-        )
-
-    def obstacle(self, which: Policy, horizon: int) -> str | None:
-        """Why a policy has no exact regret, if it has none."""
-        return exact.obstacle(self.problems, [which.plan(self.problems, horizon)], horizon)
-
-    def reference(
-        self, settings: Mapping[str, Any], *, common: bool
-    ) -> npt.NDArray[np.floating[Any]]:
-        """The regret of UCB1-Tuned on each problem of a test, with the same or with other random numbers."""
-        names = ("prior", "horizon", "problems", "runs", "seed")
-        key = (*(settings[name] for name in names), common)
-        if key not in self._references:
-            reward_seed = None if common else stream(settings["seed"], 7)
-            played = self.play(policy(REFERENCE), settings, reward_seed=reward_seed)
-            regret = played[0].problem_regret
-            assert regret is not None
-            self._references[key] = regret
-        return self._references[key]
+def _problems() -> Prior:
+    """Two Bernoulli arms, on which everything is learned."""
+    return prior(PRIORS["bernoulli"], arms=2)
 
 
-def _counted(progress: Progress, doing: str) -> Callable[[int, int], None]:
-    """Progress by how many are done, of how many."""
-    return lambda done, total: progress(done / total, doing)
+def _classes_of(runner: Runner, length: int) -> Classes:
+    """All formulas up to a length, sorted into classes once."""
+    found: Classes = runner.once(
+        ("classes", length),
+        partial(kept_classes, length, threads=runner.workers.threads, announce=runner.announce),
+    )
+    return found
+
+
+def _programs(runner: Runner, settings: Mapping[str, Any]) -> ManyPrograms:
+    """The classes, ready to be played."""
+    compiled = _classes_of(runner, settings["length"]).compile()
+    start = Start.read(settings["start"]).resolve(_problems())
+    return ManyPrograms.of(compiled, _problems(), settings["horizon"], start, runner.workers)
+
+
+def _play(runner: Runner, which: Policy, settings: Mapping[str, Any], **options: Any) -> Comparison:
+    """A policy on the problems of a test."""
+    return evaluate(
+        which,
+        prior(settings["prior"], arms=2),
+        settings["horizon"],
+        method="monte-carlo",
+        episodes=settings["problems"] * settings["runs"],
+        runs=settings["runs"],
+        seed=settings["seed"],
+        floor=False,
+        **runner.who,
+        **options,
+    )
+
+
+def _obstacle(which: Policy, horizon: int) -> str | None:
+    """Why a policy has no exact regret, if it has none."""
+    return exact.obstacle(_problems(), [which.plan(_problems(), horizon)], horizon)
+
+
+def reference(
+    runner: Runner, settings: Mapping[str, Any], *, common: bool
+) -> npt.NDArray[np.floating[Any]]:
+    """The regret of UCB1-Tuned on each problem of a test, with the same or with other random numbers."""
+    names = ("prior", "horizon", "problems", "runs", "seed")
+
+    def play() -> Any:
+        reward_seed = None if common else stream(settings["seed"], 7)
+        return _play(runner, policy(REFERENCE), settings, reward_seed=reward_seed)[0].problem_regret
+
+    found: npt.NDArray[np.floating[Any]] = runner.once(
+        ("reference", *(settings[name] for name in names), common), play
+    )
+    return found
 
 
 def _learn(runner: Runner, step: Step, progress: Progress) -> Any:
     settings = step.settings
     options = {name: settings[name] for name in ("protocol", "generations", "effort", "seed")}
-    found = runner.learn(step, runner.problems, progress, **options)
+    found = runner.learn(step, _problems(), progress, **options)
     improvements = []
     lowest = float("inf")
     for record in found.trace if settings["improvements"] else ():
@@ -132,9 +122,9 @@ def _search(runner: Runner, step: Step, progress: Progress) -> Any:
     if settings["strategy"] == "ucb1-tuned":
         same.append("pulls")
     found = search(
-        runner.problems,
+        _problems(),
         settings["horizon"],
-        classes=runner.classes(settings["length"]),
+        classes=_classes_of(runner, settings["length"]),
         **{name: settings[name] for name in same},
         **runner.who,
         measured=False,
@@ -159,12 +149,13 @@ def _search(runner: Runner, step: Step, progress: Progress) -> Any:
 
 def _classes(runner: Runner, step: Step, progress: Progress) -> Any:
     # Made from scratch even if they are kept somewhere: how long that takes is part of the result.
-    runner.made = make_classes(
+    made = make_classes(
         step.settings["length"],
         threads=runner.workers.threads,
-        progress=_counted(progress, "making the classes"),
+        progress=counted(progress, "making the classes"),
     )
-    counts = runner.made.counts()
+    runner.kept["classes", step.settings["length"]] = made
+    counts = made.counts()
     totals = {key: sum(row[key] for row in counts) for key in counts[0] if key != "length"}
     return {"counts": counts, "totals": totals}
 
@@ -173,8 +164,8 @@ def _test(runner: Runner, step: Step, progress: Progress) -> Any:
     settings = step.settings
     chosen = runner.policy(settings["policy"])
     gaussian = settings["prior"] != PRIORS["bernoulli"]
-    told = _counted(progress, chosen.name)
-    found = runner.play(chosen, settings, keep_plays=gaussian, progress=told)
+    told = counted(progress, chosen.name)
+    found = _play(runner, chosen, settings, keep_plays=gaussian, progress=told)
     own = found[0]
     result: dict[str, Any] = {
         "policy": chosen.name,
@@ -195,9 +186,9 @@ def _test(runner: Runner, step: Step, progress: Progress) -> Any:
     ]
     # As in the paper each policy has its own random numbers. With common ones less is left to chance, but
     # the two often play alike, so a problem with equal regret counts half.
-    rival = runner.reference(settings, common=False)
+    rival = reference(runner, settings, common=False)
     result["wins"] = float(np.mean(own.problem_regret < rival))
-    rival = runner.reference(settings, common=True)
+    rival = reference(runner, settings, common=True)
     equal = own.problem_regret == rival
     result["wins_common_luck"] = float(np.mean((own.problem_regret < rival) + 0.5 * equal))
     return result
@@ -205,21 +196,23 @@ def _test(runner: Runner, step: Step, progress: Progress) -> Any:
 
 def _exact(runner: Runner, step: Step, progress: Progress) -> Any:
     chosen, horizon = runner.policy(step.settings["policy"]), step.settings["horizon"]
-    obstacle = runner.obstacle(chosen, horizon)
+    obstacle = _obstacle(chosen, horizon)
     if obstacle is not None:
         return {"regret": None, "obstacle": obstacle}
-    told = _counted(progress, f"exactly: {chosen.name}")
-    found = runner.evaluate(chosen, horizon, method="exact", progress=told)
+    told = counted(progress, f"exactly: {chosen.name}")
+    found = evaluate(
+        chosen, _problems(), horizon, method="exact", floor=False, progress=told, **runner.who
+    )
     return {"regret": found[0].mean_regret}
 
 
 def _floor(runner: Runner, step: Step, progress: Progress) -> Any:
     best = optimal(
-        runner.problems,
+        _problems(),
         step.settings["horizon"],
         start=step.settings["start"],
         threads=runner.workers.threads,
-        progress=_counted(progress, "the Bayes-optimal policy"),
+        progress=counted(progress, "the Bayes-optimal policy"),
     )
     return {"regret": best.regret}
 
@@ -228,15 +221,18 @@ def _curve(runner: Runner, step: Step, progress: Progress) -> Any:
     """Training and testing regret of the best candidate so far, wherever it changes."""
     settings, horizon = step.settings, step.settings["horizon"]
     found = runner.records.result(settings["of"])
-    space = make_space(settings["space"], runner.problems, paper=True)
-    quick = costs.exact_seconds(runner.problems, horizon) < 1.0
-    tested = runner.evaluate(
+    space = make_space(settings["space"], _problems(), paper=True)
+    quick = costs.exact_seconds(_problems(), horizon) < 1.0
+    tested = evaluate(
         [space.policy(np.array(item["coordinates"])) for item in found["improvements"]],
+        _problems(),
         horizon,
         method="exact" if quick else "monte-carlo",
         episodes=None if quick else settings["episodes"],
         seed=settings["seed"],
-        progress=_counted(progress, "testing the best candidates so far"),
+        floor=False,
+        progress=counted(progress, "testing the best candidates so far"),
+        **runner.who,
     )
     return {
         "method": tested.method,
@@ -252,7 +248,125 @@ def _curve(runner: Runner, step: Step, progress: Progress) -> Any:
     }
 
 
-KINDS: dict[str, Kind] = {
+# All formula classes against the generic policies --------------------------------------------
+
+
+def _better(runner: Runner, step: Step, progress: Progress) -> Any:
+    """How many classes have less regret than every one of the rivals."""
+    programs = _programs(runner, step.settings)
+    rivals = [policy(text) for text in step.settings["rivals"]]
+    if costs.exact_seconds(programs.prior, programs.horizon) < 1.0:
+        return _compare(runner, programs, rivals, step.settings["seed"])
+    return _screen(runner, programs, rivals, step.settings, progress)
+
+
+def _compare(
+    runner: Runner, programs: ManyPrograms, rivals: list[Policy], seed: int
+) -> dict[str, Any]:
+    """Exactly; a rival that has no exact regret is simulated."""
+    results = []
+    for item in rivals:
+        how: dict[str, Any] = {"method": "exact"}
+        if _obstacle(item, programs.horizon) is not None:
+            how = {"episodes": _EPISODES, "seed": seed}
+        found = evaluate(item, programs.prior, programs.horizon, floor=False, **how, **runner.who)
+        results.append(found[0])
+    best = min(results, key=lambda item: item.mean_regret)
+    regret, reached, choices = programs.exact_regret(
+        np.arange(programs.count),
+        np.full(programs.count, best.mean_regret),
+        points=np.unique(np.geomspace(10, programs.horizon, 8).round().astype(int)).tolist(),
+        with_choices=True,
+    )
+    better = (reached == programs.horizon) & (regret < best.mean_regret)
+    return {
+        "method": "exact",
+        "rival": best.policy,
+        "rival_regret": best.mean_regret,
+        "classes": int(better.sum()),
+        "strategies": len(np.unique(choices[better])),
+    }
+
+
+def _screen(
+    runner: Runner,
+    programs: ManyPrograms,
+    rivals: list[Policy],
+    settings: Mapping[str, Any],
+    progress: Progress,
+) -> dict[str, Any]:
+    """The same on episodes: classes that are surely worse are left out, the others play more."""
+    rounds, seed = settings["screening"], settings["seed"]
+    known = evaluate(
+        rivals, programs.prior, programs.horizon, episodes=rounds[-1], seed=seed, floor=False,
+        **runner.who,
+    )  # fmt: skip
+    best = known.ranking()[0]
+    rival = next(item for item in rivals if item.name == best.policy)
+    level = programs.regret_of_other(rival, rounds[-1], runs=1, seed=seed)
+    left = np.arange(programs.count)
+    mean = error = np.zeros(0)
+    for place, count in enumerate(rounds):
+        progress(place / len(rounds), f"{len(left):,} classes on {count:,} problems")
+        mean, error = _against(programs, left, level[:count], seed)
+        stay = mean < _SURE * error
+        left, mean, error = left[stay], mean[stay], error[stay]
+    better = mean < 0.0
+    return {
+        "method": "monte-carlo",
+        "rival": best.policy,
+        "rival_regret": best.mean_regret,
+        "classes": int(better.sum()),
+        "surely": int((mean < -1.96 * error).sum()),
+        # With common random numbers, classes that play alike have the same mean to the last bit.
+        "strategies": len(np.unique(mean[better])),
+        "problems": rounds[-1],
+    }
+
+
+def _against(
+    programs: ManyPrograms, which: npt.NDArray[np.int64], level: Array, seed: int
+) -> tuple[Array, Array]:
+    """Regret of classes minus the rival's: mean and standard error."""
+    mean, error = np.empty(len(which)), np.empty(len(which))
+    # In parts, so that the regrets of single problems take little memory.
+    step = max(1, 20_000_000 // len(level))
+    for first in range(0, len(which), step):
+        part = slice(first, first + step)
+        apart = programs.regret(which[part], 0, len(level), runs=1, seed=seed) - level
+        with np.errstate(invalid="ignore"):
+            mean[part] = apart.mean(axis=1)
+            error[part] = apart.std(axis=1, ddof=1) / np.sqrt(len(level))
+    # Classes that cannot be played have no mean.
+    playable = np.isfinite(mean)
+    return np.where(playable, mean, np.inf), np.where(playable, error, 0.0)
+
+
+def _sooner(runner: Runner, step: Step, progress: Progress) -> Any:
+    """How long evaluating every class equally would take, from some of them, beside the bandit search."""
+    settings = step.settings
+    programs = _programs(runner, settings)
+    rng = np.random.default_rng(settings["seed"])
+    # Enough that every thread has several shares of the work.
+    count = min(max(settings["sample"], 256 * runner.workers.threads), programs.count)
+    some = rng.choice(programs.count, count, replace=False)
+    episodes = {"runs": settings["runs"], "seed": settings["seed"]}
+    programs.regret(some[:1], 0, 1, **episodes)
+    begun = time.monotonic()
+    programs.regret(some, 0, settings["problems"], **episodes)
+    taken = time.monotonic() - begun
+    searched = runner.records[settings["of"]]
+    return {
+        "classes": programs.count,
+        "played": len(some),
+        "equal_seconds": taken * programs.count / len(some),
+        "search_seconds": searched["seconds"],
+        "equal_episodes": programs.count * settings["problems"] * settings["runs"],
+        "search_episodes": searched["settings"]["pulls"],
+    }
+
+
+KINDS = {
     "learn": _learn,
     "search": _search,
     "classes": _classes,
@@ -260,6 +374,8 @@ KINDS: dict[str, Kind] = {
     "exact": _exact,
     "floor": _floor,
     "curve": _curve,
-    "better": better,
-    "sooner": sooner,
+    "better": _better,
+    "sooner": _sooner,
 }
+# Steps that read all formula classes.
+SHARED = ("classes", "search", "better", "sooner")
