@@ -35,7 +35,7 @@ FORMULAS = listed(
     | beta_quantile(r, s, r + 1/50) | r + normal_quantile(1 - 1/(n + 1))/n
     | beta_optimist(1 - 1/(n + 1), r*n + 1, n - r*n + 1) | r + 3/(n + 2) | 1e-7*t + 12345678901234567890*s | exp(t)*r | 1/(r - r)
     | min(1, ln(r - 9)) | max(sqrt(0 - n), 1) | exp(exp(n)) - h | r*(n/(s - t)) | r/(n*t) | 1/(1/n)
-    | r + w/(n + 1) | (r + s)*(r + s) | (0 - 2)^n | sqrt(r) + sqrt(sqrt(r) + s)*sqrt(ln(t)/n) + ln(t)/n"""
+    | r + w/(n + 1) | difference(r + 1/n, r) + s | (r + s)*(r + s) | (0 - 2)^n | sqrt(r) + sqrt(sqrt(r) + s)*sqrt(ln(t)/n) + ln(t)/n"""
 )
 
 
