@@ -12,6 +12,7 @@ from metabandit.engine.simulated import Sampling, Simulation
 from metabandit.policies import CATALOGUE
 from metabandit.policies.power import power_tree, weight_names
 from tests import naive
+from tests.kernels.compiled import callable_lane
 from tests.tiers import some
 
 PRIORS = {
@@ -267,15 +268,17 @@ def test_policies_do_not_influence_each_other():
 
 
 def test_random_numbers_of_the_twin_are_those_of_the_kernel():
-    from metabandit.kernels import random as kernel
+    from metabandit.kernels import random
 
+    episode_bits, slot_word = callable_lane(random.episode_bits), callable_lane(random.slot_word)
+    noise_bits, unit = callable_lane(random.noise_bits), callable_lane(random.unit)
     for seed, episode, slot in [(0, 0, 0), (1, 2, 3), (2**62 + 5, 10**9, 99)]:
         expected = naive.episode_word(seed, episode, slot)
-        bits = np.uint64(kernel.episode_bits(np.uint64(seed), episode))
-        assert int(kernel.slot_word(bits, slot)) == expected
+        bits = np.uint64(episode_bits(np.uint64(seed), episode))
+        assert int(slot_word(bits, slot)) == expected
         key = np.uint32(expected)
-        assert int(kernel.noise_bits(key, 12, 5)) == naive.noise_bits(expected, 12, 5)
-        assert float(kernel.unit(key)) == naive.unit(expected)
+        assert int(noise_bits(key, 12, 5)) == naive.noise_bits(expected, 12, 5)
+        assert float(unit(key)) == naive.unit(expected)
 
 
 def test_uniform_numbers_are_uniform_and_independent():

@@ -9,6 +9,7 @@ import scipy.special
 
 from metabandit import numerics
 from metabandit.kernels import random, special
+from tests.kernels.compiled import callable_lane
 from tests.kernels.test_machine import slow_kl_upper
 
 NAN, INF = math.nan, math.inf
@@ -112,15 +113,16 @@ def test_what_python_raises_for_is_what_numpy_says():
 
 
 def test_random_numbers_are_those_of_the_simulator():
+    episode_bits, slot_word = callable_lane(random.episode_bits), callable_lane(random.slot_word)
+    noise_bits, below = callable_lane(random.noise_bits), callable_lane(random.below)
+    unit = callable_lane(random.unit)
     for seed, episode, step, stream in [(0, 0, 0, 1), (7, 3, 12, 2), (2**63 + 5, 99, 2**31, 40)]:
         mine = numerics.episode_seed(seed, episode)
-        bits = random.episode_bits(np.uint64(seed), np.uint64(episode))
+        bits = episode_bits(np.uint64(seed), np.uint64(episode))
         for slot in range(3):
-            assert numerics.word_of(mine, slot) == random.slot_word(
-                np.uint64(bits), np.uint64(slot)
-            )
+            assert numerics.word_of(mine, slot) == slot_word(np.uint64(bits), np.uint64(slot))
         key = numerics.key_of(mine)
-        noise = random.noise_bits(np.uint32(key), np.uint32(step & 0xFFFFFFFF), np.uint32(stream))
+        noise = noise_bits(np.uint32(key), np.uint32(step & 0xFFFFFFFF), np.uint32(stream))
         assert numerics.bits(key, step, stream) == noise
-        assert numerics.below(key, step, stream, 7) == random.below(np.uint32(noise), 7)
-        assert numerics.unit(key, step, stream) == random.unit(np.uint32(noise))
+        assert numerics.below(key, step, stream, 7) == below(np.uint32(noise), 7)
+        assert numerics.unit(key, step, stream) == unit(np.uint32(noise))

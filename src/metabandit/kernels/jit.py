@@ -10,9 +10,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import importlib
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import FunctionType
 from typing import IO, Any
@@ -21,6 +23,8 @@ import numba
 import numpy as np
 from numba import types
 from numba.core.ccallback import CFunc
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 from numba.core.sigutils import normalize_signature
 from numba.extending import register_jitable
 
@@ -161,11 +165,14 @@ class _Stamp:
                     cache.flush()
                 return None
 
-        def save_ours(*given: Any) -> None:
+        def save_ours(signature: Any, made: Any) -> None:
+            # For a function that is called through a pointer numba forgets what its library needs.
+            made.library._ensure_finalized()
+            made.reload_init[:] = made.library._reload_init
             # Where nothing can be written, as on a full disk, the code is kept for this process only.
             with _alone(self.lock), contextlib.suppress(OSError):  # nobody empties it meanwhile
                 if self.is_ours():
-                    save(*given)
+                    save(signature, made)
 
         cache.load_overload, cache.save_overload = load_ours, save_ours
 
@@ -199,7 +206,93 @@ def _lock_of(kernel: Any) -> Path:
     return Path(kernel.stats.cache_path) / f"{module}.{function.__qualname__}.lock"
 
 
-def _compiled_once(kernel: Any) -> Any:
+@dataclass(frozen=True)
+class _Needed:
+    """A kernel that compiled code calls by its symbol, and which must be there before that code is loaded."""
+
+    module: str
+    name: str
+    arguments: tuple[Any, ...]
+    symbol: str
+
+    def __call__(self) -> None:
+        kernel = getattr(importlib.import_module(self.module), self.name)
+        kernel.compile(self.arguments)
+        if kernel.overloads[self.arguments].fndesc.llvm_func_name != self.symbol:
+            raise RuntimeError(f"{self.name} has been compiled again, under another symbol")
+
+
+class _Library(JITCodeLibrary):
+    """Compiled code that has its own copy of what it calls, except for separate kernels."""
+
+    def add_linking_library(self, library: Any) -> None:
+        needed = getattr(library, "needed", None)
+        if needed is None:
+            super().add_linking_library(library)
+        else:
+            self._reload_init.add(needed)
+
+    def _optimize_functions(self, module: Any) -> None:
+        if not hasattr(self._codegen, "_pass_builder"):  # numba 0.61
+            return super()._optimize_functions(module)
+        # numba itself makes a manager for each function, also for those that are only declared.
+        module.data_layout = self._codegen._data_layout
+        manager, builder = self._codegen._function_pass_manager()
+        for function in module.functions:
+            if not function.is_declaration:
+                manager.run(function, builder)
+
+
+class _NoCode:
+    """In place of numba's code generator: there is no machine code that could need an environment."""
+
+    @staticmethod
+    def set_env(*_: Any) -> None:
+        pass
+
+
+class _InnerLibrary(_Library):
+    """The same of a function that only kernels call: they take it as it is before it becomes machine code."""
+
+    codegen = _NoCode
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        self._ensure_finalized()
+        return 0
+
+
+class _LaneLibrary(_InnerLibrary):
+    """The same of a function that vanishes into its callers, which optimise it."""
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+
+class _Kernels(Compiler):
+    """numba's compiler, with libraries of our own."""
+
+    library: Any = _Library
+
+    def compile_extra(self, function: Any) -> Any:
+        state = self.state
+        state.library = self.library(state.targetctx.codegen(), function.__qualname__)
+        state.library.enable_object_caching()
+        return super().compile_extra(function)
+
+
+class _Inner(_Kernels):
+    library = _InnerLibrary
+
+
+class _Lanes(_Kernels):
+    library = _LaneLibrary
+
+
+def _compiled_once(kernel: Any, *, separate: bool = False) -> Any:
     """Let one process compile a kernel; others that want it meanwhile wait, and find it on disk.
 
     Two that save at once could also spoil numba's cache: each would write the index that it knows.
@@ -218,24 +311,52 @@ def _compiled_once(kernel: Any) -> Any:
         if signature in kernel.overloads:
             return compile_or_load(signature)
         with global_compiler_lock, _alone(lock), _SPENT:
-            return compile_or_load(signature)
+            entry = compile_or_load(signature)
+            arguments = normalize_signature(signature)[0]
+            made = kernel.overloads[arguments]
+            # numba forgets this where it loads a library.
+            made.library._reload_init.update(made.reload_init)
+            if separate:
+                symbol = made.fndesc.llvm_func_name
+                made.library.needed = _Needed(
+                    function.__module__, function.__name__, arguments, symbol
+                )
+            return entry
 
+    function = kernel.py_func
     kernel.compile = alone
     return kernel
 
 
+_KERNEL: dict[str, Any] = {"cache": True, "pipeline_class": _Kernels, **_FLAGS}
+
+
 def jit(function: Any) -> Any:
     """Compile `function`, which makes no arrays, at its first call and keep the result on disk."""
-    return _compiled_once(numba.jit(function, cache=True, **_FLAGS, **_NO_COUNTING))
+    return _compiled_once(numba.jit(function, **_KERNEL, **_NO_COUNTING))
+
+
+def separate_jit(function: Any) -> Any:
+    """The same for a long function that other kernels call.
+
+    They call one piece of machine code, where they would otherwise compile a copy each.
+    """
+    return _compiled_once(numba.jit(function, **_KERNEL, **_NO_COUNTING), separate=True)
 
 
 def allocating_jit(function: Any) -> Any:
-    """The same for a function that makes arrays."""
-    return _compiled_once(numba.jit(function, cache=True, **_FLAGS))
+    """The same as `jit` for a function that makes arrays."""
+    return _compiled_once(numba.jit(function, **_KERNEL))
 
 
-# Only kernels call these: without code of their own for Python, compilation takes a seventh less.
-_INNER: dict[str, Any] = {**_NO_COUNTING, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+# Only kernels call these: without machine code of their own, or any for Python, they compile faster.
+_INNER: dict[str, Any] = {
+    **_NO_COUNTING,
+    "pipeline_class": _Inner,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+}
+_LANE: dict[str, Any] = {**_INNER, "pipeline_class": _Lanes, "forceinline": True}
 
 
 def part(function: Any) -> Any:
@@ -256,13 +377,13 @@ def lane(function: Any) -> Any:
 
     LLVM keeps larger functions as calls, and a loop with a call in it is not vectorised.
     """
-    return numba.jit(function, forceinline=True, **_FLAGS, **_NO_COUNTING)
+    return numba.jit(function, **_FLAGS, **_LANE)
 
 
 def exact_lane(function: Any) -> Any:
     """The same without fused multiplication and addition: what it computes does not depend on what surrounds it."""
     flags = {**_FLAGS, "fastmath": {"nsz"}}
-    return numba.jit(function, forceinline=True, **flags, **_NO_COUNTING)
+    return numba.jit(function, **flags, **_LANE)
 
 
 def jit_as(name: str, kernel: Any) -> Any:
@@ -307,7 +428,7 @@ for _function in (
     lookahead.shares,
     lookahead.adaptive_bounds,
 ):
-    register_jitable(**_FLAGS, **_NO_COUNTING)(_function)
+    register_jitable(**_FLAGS, **_INNER)(_function)
 
 
 _POINTERS: list[Callable[[], Any]] = []
@@ -324,7 +445,11 @@ def pointer(signatures: Mapping[Any, Any], *, cache: bool = True) -> Any:
         @functools.cache
         def compiled(kind: Any = np.float32) -> Any:
             code: Any = CFunc(
-                function, normalize_signature(signatures[kind]), locals={}, options=_FLAGS
+                function,
+                normalize_signature(signatures[kind]),
+                locals={},
+                options=_FLAGS,
+                pipeline_class=_Kernels,
             )
             if not cache:
                 with global_compiler_lock, _SPENT:

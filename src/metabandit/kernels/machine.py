@@ -24,7 +24,7 @@ from numba.extending import intrinsic, overload
 
 from ..numerics import LOST
 from . import opcodes as op
-from .jit import OPERATOR, jit, lane, part, pointer
+from .jit import OPERATOR, jit, lane, part, pointer, separate_jit
 from .special import (
     beta_optimist,
     beta_quantile,
@@ -324,7 +324,7 @@ def _begin(operand, arm, registers, stride):
     return (arm + operand if operand < _VARIABLES else registers + operand - _VARIABLES) * stride
 
 
-@jit
+@separate_jit
 def run_lanes(code, scalars, rows, arm, registers, out, stride, lanes, scratch, memory):
     """Run a lane program for one arm.
 
@@ -423,7 +423,7 @@ def _reduce(target, x, weights, degree):
         target[c] = total
 
 
-@jit
+@separate_jit
 def run_step(code, scalars):
     """Run a step program: one float64 number per instruction."""
     for j in range(code.shape[0]):

@@ -20,7 +20,7 @@ import numpy as np
 
 from . import waiting as later
 from .best import choose, choose_of_two
-from .jit import DECIDE, jit, jit_as, lane, part, pointer, spliced
+from .jit import DECIDE, jit_as, lane, part, pointer, separate_jit, spliced
 from .machine import run_lanes, run_step, spread_scalars
 from .opcodes import BETA_OPTIMIST, BETA_QUANTILE, SCRATCH
 from .random import (
@@ -663,7 +663,7 @@ def _finish(behaviour, work, outcome, first):
                 )
 
 
-@jit
+@separate_jit
 def simulate(run, problems, behaviour, program, draw, decide, work, outcome):
     """Play every episode of `problems`, in blocks of lanes, and fill in the outcome.
 

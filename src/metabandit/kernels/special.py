@@ -14,7 +14,7 @@ from numba import types
 from numba.extending import overload
 
 from .. import numerics
-from .jit import jit, lane, part
+from .jit import jit, lane, part, separate_jit
 
 f32 = np.float32
 i32 = np.int32
@@ -155,7 +155,7 @@ def _kl_finish(mean, bound, y):
         y[i] = value if abs(m - f32(0.5)) <= f32(0.500001) else f32(np.nan)
 
 
-@jit
+@separate_jit
 def kl_upper32(mean, bound, out, ln_mean, ln_rest):
     """The largest q in [mean, 1] with kl(mean, q) <= bound, for rows of float32.
 
@@ -169,13 +169,13 @@ def kl_upper32(mean, bound, out, ln_mean, ln_rest):
     _kl_finish(mean, bound, out)
 
 
-@jit
+@separate_jit
 def kl_upper64(mean, bound):
     """The same for two numbers of float64: 0.77 of the time of Newton's method in q itself."""
     return numerics.kl_upper(mean, bound)
 
 
-@jit
+@separate_jit
 def beta_quantile(p, a, b):
     """The quantile of Beta(a, b): 0.6 to 1.03 of the time of Halley's method in x itself."""
     return numerics.beta_quantile(p, a, b)
@@ -187,7 +187,7 @@ def normal_quantile64(p):
     return numerics.normal_quantile(p)
 
 
-@jit
+@separate_jit
 def beta_optimist(discount, a, b):
     """The optimistic Gittins index of an arm with a Beta(a, b) mean."""
     return numerics.beta_optimist(discount, a, b)
