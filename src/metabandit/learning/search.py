@@ -47,7 +47,12 @@ _LAST, _LAST_WORK, _FEWEST_LAST = 3, 2e10, 256
 # with which one is worth its time; and by how much longer than the last one the next may take.
 _GENERATIONS = 15
 _FEWEST = 500
-_LONGER = 1.15
+_LONGER = 1.3
+
+
+def mean_work(numbers: int) -> float:
+    """What a search for so many numbers may take with effort 1 if values are means of simulated episodes."""
+    return min(_WORK, _MEAN_WORK * (numbers + _MORE_NUMBERS))
 
 
 @dataclass(frozen=True)
@@ -287,11 +292,10 @@ class Search:
         effort = self.task.effort * stage.share
         work *= costs.slowness(stage.space.policy(stage.space.center))
         work *= costs.reward_slowness(self.task.prior)
-        numbers, judge, most = len(stage.center), stage.judge, _WORK
-        if judge.simulates_mean:
-            most = min(most, _MEAN_WORK * (numbers + _MORE_NUMBERS))
-            if self.task.time_limit.given:
-                most *= _WITH_LIMIT
+        numbers, judge = len(stage.center), stage.judge
+        most = mean_work(numbers) if judge.simulates_mean else _WORK
+        if judge.simulates_mean and self.task.time_limit.given:
+            most *= _WITH_LIMIT
         share = work / most
         if not judge.noisy:
             share = max(share, judged / (_EVALUATIONS * numbers))
