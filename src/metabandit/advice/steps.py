@@ -23,6 +23,7 @@ from ..errors import InputError
 from ..feedback import Feedback
 from ..learning import learn
 from ..learning.judges import EXACTLY, SIMULATED, Judge, judging_method
+from ..learning.search import mean_work
 from ..memory import duration
 from ..policies import CATALOGUE, Policy, policy
 from ..policies.file import Expression, PolicyFile
@@ -60,10 +61,10 @@ _FINALISTS, _MOST_PROBLEMS = 5, 200_000
 _NEARBY = 8
 _HISTORIES = 20
 # How much of what `learn` takes by default is spent: simulated, and seconds of a core if exact.
-_EFFORT, _EXACT_LEARNING = 0.04, 24.0
+_EFFORT, _EXACT_LEARNING = 0.45, 24.0
 # What `learn` takes with effort 1, in plays times arms and in candidates (Power-1 has 14 weights); its
 # index takes this many times as long as a formula. From _LONG plays on a quarter is spent on shorter ones.
-_LEARNING_WORK, _LEARNING_CANDIDATES, _POWER, _LONG = 1.2e11, 400 * 14, 1.6, 400
+_LEARNING_WORK, _LEARNING_CANDIDATES, _POWER, _LONG = mean_work(14), 400 * 14, 1.6, 400
 # A generation of Power-1 has 11 candidates, and there should be _GENERATIONS of them, _FEW at least.
 _GENERATION, _GENERATIONS, _FEW = 11, 15, 8
 # Shares of the time that is left: first look, formulas, learning, comparison, floor; then wrong priors.

@@ -7,6 +7,7 @@ one has seen, and more of them as soon as their noise hides the differences betw
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import pairwise, product
@@ -30,11 +31,13 @@ _FIRST_PROBLEMS = 1000
 _MOST_PROBLEMS = 20_000
 # Runs of a problem where the regret of each single problem matters.
 _RUNS = 100
-_FIRST_EPISODES = 20_000
+# At first candidates differ by much more than the noise of few episodes; where the regret of each single
+# problem matters, that takes more of them.
+_FIRST_EPISODES, _FIRST_OF_RUNS = 1000, 20_000
 _MOST_EPISODES = 4_000_000
 # More problems are drawn once the noise is this share of the differences among the better half.
 _NOISE_SHARE = 0.7
-_GROWTH = 1.1
+_GROWTH = 1.25
 # Plays times arms from which the clock is coarse, and its growth: regret is then right to 1 %.
 _LONG_CLOCK = 40_000
 _COARSE = 0.02
@@ -119,7 +122,8 @@ class Judge:
         self.problems, self.runs = training or (0, 1)
         if training is None and method == SIMULATED:
             self.runs = 1 if objective.mean else _RUNS
-            self.problems = max(2, (task.episodes or _FIRST_EPISODES) // self.runs)
+            first = _FIRST_EPISODES if objective.mean else _FIRST_OF_RUNS
+            self.problems = max(2, (task.episodes or first) // self.runs)
         elif method == ON_PROBLEMS:
             self.problems = _FIRST_PROBLEMS
             if isinstance(prior, Table) and prior.even:
@@ -145,6 +149,11 @@ class Judge:
     def noisy(self) -> bool:
         """Whether values change with the problems that are drawn."""
         return self.method != EXACTLY and not self.fixed
+
+    @property
+    def simulates_mean(self) -> bool:
+        """Whether a value is the mean over simulated episodes."""
+        return self.method == SIMULATED and self.objective.mean
 
     def can_judge(self, candidate: Policy) -> bool:
         """Whether this way of judging is for the candidate, too."""
@@ -187,8 +196,9 @@ class Judge:
                 values[places] += self.objective.power.penalty * self.task.horizon * lacking
             return values, None
         seed = self._seed(0 if self.fixed else generation)
-        simulated_mean = self.method == SIMULATED and self.objective.mean
-        values[places], known = (self._means if simulated_mean else self._by_problem)(plans, seed)
+        values[places], known = (self._means if self.simulates_mean else self._by_problem)(
+            plans, seed
+        )
         if not self.noisy:
             return values, None
         parts = np.full((len(known), len(candidates)), np.inf)
@@ -277,7 +287,7 @@ class Judge:
         signal = float(np.sqrt(2.0) * better.std()) if len(better) > 1 else 0.0
         most = _MOST_EPISODES // self.runs if self.method == SIMULATED else _MOST_PROBLEMS
         if noise > _NOISE_SHARE * signal:
-            self.problems = min(int(self.problems * _GROWTH), max(most, self.problems))
+            self.problems = min(math.ceil(self.problems * _GROWTH), max(most, self.problems))
 
 
 def difference_errors(parts: Array) -> Array:

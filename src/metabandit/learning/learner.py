@@ -258,15 +258,16 @@ def learn(
     seed : int
         The same seed gives the same result on any number of threads.
     effort : float
-        How long to search: 2 takes twice as long, 0.5 half as long.
+        How long to search: 2 takes twice as long, 0.5 half as long. Below 1, the measurement at the end has
+        fewer episodes too.
     floor_effort : float, optional
         How long to compute the floor if it is a lower bound (see `lower_bound`); by default the effort, up
         to 1.
     generations : int, optional
         Number of generations, instead of what the effort allows.
     episodes : int, optional
-        Episodes per candidate in the first generation if candidates are simulated, 20,000 by default. With
-        fewer, a small effort has more generations.
+        Episodes per candidate in the first generation if candidates are simulated: by default 1000, or 20,000
+        if the regret of each single problem matters. With fewer, a small effort has more generations.
     time_limit : float or str, optional
         Time for the whole call, in seconds or as a text such as 5m: floor, search, choice and measurement, but
         not compilation. The result is the best policy so far, which may be a classic (see

@@ -28,8 +28,9 @@ _CLASSICS = ("ucb1", "ucb1-tuned", "kl-ucb", "thompson")
 _PATIENCE = 60.0
 # All policies are evaluated exactly where one takes this many seconds.
 _QUICK = 1.0
-# What the comparison at the end may take, in plays times arms of a policy, and its most episodes.
-_REPORT_WORK = 1e9
+# What the comparison at the end may take with effort 1, in plays times arms of a policy, and its most
+# episodes. A lower effort takes less, a higher one no more.
+_REPORT_WORK = 3e8
 _MOST_EPISODES = 1_000_000
 _REPORT_PROBLEMS = 10_000
 _OBJECTIVE_WORK = 1e10
@@ -173,12 +174,12 @@ def _evaluate(
     if _exact_seconds(task, everyone) <= _QUICK:
         comparison = evaluate(everyone, prior, horizon, method="exact", **options)
         return comparison, comparison[0]
-    work, limit = horizon * prior.arms, task.time_limit
-    enough = max(_LEAST_EPISODES, min(_ENOUGH_EPISODES, _ENOUGH_WORK / work))
-    episodes = int(min(_MOST_EPISODES, max(enough, _REPORT_WORK / work)))
+    work, limit, effort = horizon * prior.arms, task.time_limit, min(task.effort, 1.0)
+    enough = max(_REPORT_WORK / work, min(_ENOUGH_EPISODES, _ENOUGH_WORK / work))
+    episodes = int(min(_MOST_EPISODES, max(effort * enough, _LEAST_EPISODES)))
     first = everyone[:1]
     seconds = _exact_seconds(task, first)
-    patience = min(_PATIENCE, limit.left / 4.0)
+    patience = min(effort * _PATIENCE, limit.left / 4.0)
     pending: Pending | None = None
     if seconds <= patience and workers.executor is not None:
         # A worker begins with what takes longest.
@@ -236,7 +237,8 @@ def _standing(
     for more in (False, True):
         if more and judge.noisy and not task.time_limit.given:
             work = task.horizon * task.prior.arms * judge.runs
-            judge.problems = max(judge.problems, min(_REPORT_PROBLEMS, int(_OBJECTIVE_WORK / work)))
+            wanted = min(_REPORT_PROBLEMS, int(_OBJECTIVE_WORK / work))
+            judge.problems = max(judge.problems, int(min(task.effort, 1.0) * wanted))
         values[:] = np.inf
         values[places], parts = judge.judge_parts(
             [everyone[place] for place in places], 0 if more else 1

@@ -26,10 +26,12 @@ from .optimizers.base import Optimizer, make_optimizer
 from .spaces import Space
 from .trace import Trace, digest, read_values, write_values
 
-# What a search may take, in plays times arms: some minutes on one core for a simple index.
-_WORK = 1.2e11
-# With exact values: judgements for each number to learn.
-_EVALUATIONS = 400
+# What a search may take, in plays times arms: some minutes on one core for a simple index. Without noise
+# it is over after so many judgements for each number to learn.
+_WORK, _EVALUATIONS = 1.2e11, 400
+# Means of simulated episodes need less, so much for each number and as if there were some more of them: half
+# a minute for Power-1. With a time limit, which says itself when the search ends, it may take more.
+_MEAN_WORK, _MORE_NUMBERS, _WITH_LIMIT = 0.6e9, 4, 10.0
 # A stage that only prepares the next gets this share of both.
 _PREPARATION = 0.25
 # From this horizon on a tenth of it is learned first.
@@ -45,7 +47,12 @@ _LAST, _LAST_WORK, _FEWEST_LAST = 3, 2e10, 256
 # with which one is worth its time; and by how much longer than the last one the next may take.
 _GENERATIONS = 15
 _FEWEST = 500
-_LONGER = 1.15
+_LONGER = 1.3
+
+
+def mean_work(numbers: int) -> float:
+    """What a search for so many numbers may take with effort 1 if values are means of simulated episodes."""
+    return min(_WORK, _MEAN_WORK * (numbers + _MORE_NUMBERS))
 
 
 @dataclass(frozen=True)
@@ -283,12 +290,16 @@ class Search:
         if self.generations is not None:
             return min(done / self.generations, 1.0)
         effort = self.task.effort * stage.share
-        slowness = costs.slowness(stage.space.policy(stage.space.center))
-        slowness *= costs.reward_slowness(self.task.prior)
-        share = work * slowness / (_WORK * effort)
-        if not stage.judge.noisy and self.training is None:
-            share = max(share, judged / (_EVALUATIONS * effort * len(stage.center)))
-        return min(share, 1.0)
+        work *= costs.slowness(stage.space.policy(stage.space.center))
+        work *= costs.reward_slowness(self.task.prior)
+        numbers, judge = len(stage.center), stage.judge
+        most = mean_work(numbers) if judge.simulates_mean else _WORK
+        if judge.simulates_mean and self.task.time_limit.given:
+            most *= _WITH_LIMIT
+        share = work / most
+        if not judge.noisy:
+            share = max(share, judged / (_EVALUATIONS * numbers))
+        return min(share / effort, 1.0)
 
     def _why_to_stop(self, stage: Stage, share: float) -> str:
         """Why the stage ends, or nothing if it does not."""

@@ -1,0 +1,115 @@
+"""Time limits: whether commands end in time, and with a result that is no worse than what was known before.
+
+    python benchmarks/limits.py [--limits 10,60,300] [--tasks two-100,many] [--threads 2] [--markdown FILE]
+
+Each row is one command. It is first run with the least of the limits and not counted, so that all is compiled.
+`took` is the whole command by the clock, from the start of Python on. The result then plays fresh problems of
+another seed, beside the classics and what the search began with, each of which may take --check seconds: `ahead`
+is the 95 % interval of how much less regret it has than the best of these.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import metabandit as mb
+
+CLASSICS = ("ucb1", "ucb1-tuned", "kl-ucb", "thompson")
+# What learning of Power-1 begins with.
+START = "r"
+SEED = 20_000
+
+
+class Task(NamedTuple):
+    """A command, and its prior, arms, plays and batches for the measurement of its result."""
+
+    command: str
+    prior: str
+    arms: int
+    horizon: int
+    batch: int | None = None
+
+
+TASKS = {
+    "two-100": Task("learn", "bernoulli", 2, 100),
+    "ten-200": Task("learn", "bernoulli", 10, 200),
+    "gaussian": Task("learn", "gaussian", 10, 1000),
+    "banners": Task("learn", "bernoulli:alpha=6,beta=540", 12, 100_000),
+    "batches": Task("learn", "bernoulli", 3, 500, 50),
+    "search": Task("search", "bernoulli", 2, 1000),
+}
+
+
+def run(task: Task, limit: float, threads: int, out: Path) -> float:
+    """Run the command; the seconds that it took."""
+    line = f"{task.command} --prior {task.prior} --arms {task.arms} --horizon {task.horizon}"
+    line += "" if task.batch is None else f" --batch {task.batch}"
+    line += f" --time-limit {limit:g} --threads {threads} --force"
+    command = [sys.executable, "-m", "metabandit", *shlex.split(line), "--out", str(out)]
+    begun = time.monotonic()
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"metabandit {line}\n{done.stderr}")
+    return time.monotonic() - begun
+
+
+def check(task: Task, out: Path, seconds: float, threads: int) -> tuple[str, mb.Difference]:
+    """The best of what was known before, and its regret minus that of the result, paired by problem."""
+    prior = mb.read_prior(task.prior, arms=task.arms)
+    feedback = None if task.batch is None else mb.Feedback(batch=task.batch)
+    known: list[Any] = [mb.policy(out)]
+    for name in (*CLASSICS, START):
+        with suppress(mb.InputError):
+            mb.policy(name).check(prior, task.horizon)
+            known.append(name)
+    test = mb.evaluate(
+        known, prior, task.horizon, feedback=feedback, method="monte-carlo", episodes=400_000,
+        seed=SEED, time_limit=seconds * len(known), threads=threads, floor=False,
+    )  # fmt: skip
+    best = min(range(1, len(known)), key=lambda place: test[place].mean_regret)
+    return test[best].policy, test.difference(best, 0)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tasks", default=",".join(TASKS))
+    parser.add_argument("--limits", default="10,60,300", help="seconds")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--check", type=float, default=10.0, help="seconds per policy")
+    parser.add_argument("--markdown", type=Path, help="also write the table to this file")
+    options = parser.parse_args()
+    limits = sorted(map(float, options.limits.split(",")))
+    lines = [
+        "| task | limit, s | took, s | of the limit | ahead of | by | holds |",
+        "| --- | ---: | ---: | ---: | --- | ---: | --- |",
+    ]
+    print("\n".join(lines))
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "policy.json"
+        for name in options.tasks.split(","):
+            task = TASKS[name]
+            run(task, limits[0], options.threads, out)
+            for limit in limits:
+                took = run(task, limit, options.threads, out)
+                rival, ahead = check(task, out, options.check, options.threads)
+                low, high = ahead.interval
+                holds = took <= 1.1 * limit and high >= 0.0
+                lines.append(
+                    f"| {name} | {limit:g} | {took:.1f} | {100 * took / limit:.0f} % | {rival} | "
+                    f"{low:.3g} to {high:.3g} | {'yes' if holds else 'NO'} |"
+                )
+                print(lines[-1], flush=True)
+    if options.markdown is not None:
+        options.markdown.write_text("\n".join(lines) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
