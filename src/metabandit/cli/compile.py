@@ -10,8 +10,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
 from ..errors import WorkerError
-from ..progress import progress_bar
-from .display import say
+from .display import progress_bar, say
 
 # Commands as people give them, as small as can be, that need different kernels: those that take
 # longest come first. What two of them need is compiled by one.
