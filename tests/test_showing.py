@@ -316,12 +316,12 @@ def test_a_command_writes_lines_into_a_pipe(monkeypatch):
     lines: list[str] = []
     with bars.progress_bar("counting", tell=lines.append) as bar:
         time.sleep(0.1)
-        assert lines[0] == "counting: 0 % after 0 s ..."
+        assert lines[0] == "counting: 0 s so far ..."
         bar(1, 2)
         monkeypatch.setattr(bars, "is_compiling", lambda: True)
         lines.clear()
         time.sleep(0.1)
-        told = "counting: compiling for this machine, once: 50 % after 0 s, about 0:00 left ..."
+        told = "counting: compiling for this machine, once: 50 %, 0 s so far, about 0:00 left ..."
         assert lines[-1] == told
     lines.clear()
     time.sleep(0.05)

@@ -102,7 +102,8 @@ class _Lines:
     task_ids = (0,)
 
     def __init__(self, what: str, tell: Callable[[str], None]) -> None:
-        self.what, self.tell, self.share = what, tell, 0.0
+        self.what, self.tell = what, tell
+        self.share: float | None = None
         self.over = threading.Event()
         self.began = time.monotonic()
         self.thread = threading.Thread(target=self._write, daemon=True)
@@ -112,11 +113,12 @@ class _Lines:
 
     def _write(self) -> None:
         while not self.over.wait(_SILENCE):
-            left = _left(self.share, self.began)
-            passed = f" after {time.monotonic() - self.began:.0f} s"
+            far = f"{time.monotonic() - self.began:.0f} s so far"
+            if self.share is not None:
+                far = f"{100 * self.share:.0f} %, {far}{_left(self.share, self.began)}"
             # Nobody may be there to read it.
             with suppress(OSError, ValueError):
-                self.tell(f"{_told(self.what)}: {100 * self.share:.0f} %{passed}{left} ...")
+                self.tell(f"{_told(self.what)}: {far} ...")
 
     def update(self, _: int, completed: float, total: float, description: str) -> None:
         self.share, self.what = completed / total if total else 0.0, description
