@@ -23,7 +23,7 @@ Told = Any
 
 _PATIENCE = 2.0  # seconds before progress is worth showing
 _PAUSE = 0.25  # seconds between pictures in a notebook
-_SILENCE = 15.0  # seconds between lines where there is no bar
+_SILENCE = 12.0  # seconds between lines where there is no bar
 
 
 # Called as bar(done, total) or, with another description, bar(done, total, what).
