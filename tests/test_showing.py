@@ -309,6 +309,25 @@ def test_a_terminal_has_a_bar_and_a_pipe_has_none(monkeypatch, capsys):
     assert "counting" in capsys.readouterr().err
 
 
+def test_a_command_writes_lines_into_a_pipe(monkeypatch):
+    monkeypatch.setattr(bars, "_PATIENCE", 0.0)
+    monkeypatch.setattr(bars, "_SILENCE", 0.02)
+    monkeypatch.setitem(sys.modules, "IPython", None)
+    lines: list[str] = []
+    with bars.progress_bar("counting", tell=lines.append) as bar:
+        time.sleep(0.1)
+        assert lines[0] == "counting: 0 s so far ..."
+        bar(1, 2)
+        monkeypatch.setattr(bars, "is_compiling", lambda: True)
+        lines.clear()
+        time.sleep(0.1)
+        told = "counting: compiling for this machine, once: 50 %, 0 s so far, about 0:00 left ..."
+        assert lines[-1] == told
+    lines.clear()
+    time.sleep(0.05)
+    assert lines == []
+
+
 def test_the_bar_is_free_again_after_an_error(monkeypatch):
     @bars.with_progress("failing")
     def fail(*, progress=None):

@@ -183,13 +183,17 @@ def reserving(function: Callable[P, T]) -> Callable[P, T]:
 def replacing(path: Path) -> Iterator[io.FileIO]:
     """Open a file that takes the place of the one at `path` in the end; it stays open then.
 
-    Until then it has no name where the system can do without, so that a kill leaves nothing.
+    Until then it has no name where the system can do without, so that a kill leaves nothing; a kill between
+    the two calls that give it one leaves a locked name, which the next process to write there removes.
     """
+    _sweep(path.parent)
     aside = path.with_name(f".metabandit.{os.getpid()}.{threading.get_ident()}")
     aside.unlink(missing_ok=True)
     nameless = _open_nameless(path.parent)
     file = io.FileIO(aside, "x+") if nameless is None else nameless
     try:
+        with suppress(OSError):
+            lock(file)
         with suppress(OSError):  # the permissions of the old one, if any
             os.fchmod(file.fileno(), path.stat().st_mode & 0o7777)
         yield file
@@ -205,6 +209,21 @@ def replacing(path: Path) -> Iterator[io.FileIO]:
             file.close()
         aside.unlink(missing_ok=True)
     sync_folder(path)
+
+
+# Folders that were looked through for what killed processes left.
+_SWEPT: set[Path] = set()
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what was to replace a file and belongs to no process any more: nobody has it locked."""
+    if fcntl is None or folder in _SWEPT:
+        return
+    _SWEPT.add(folder)
+    for left in folder.glob(".metabandit.*"):
+        with suppress(OSError), io.FileIO(left, "r+") as file:
+            lock(file)
+            left.unlink()
 
 
 def _open_nameless(folder: Path) -> io.FileIO | None:

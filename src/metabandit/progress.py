@@ -1,7 +1,8 @@
 """Progress of long work: a bar with the time left, in terminals and in notebooks.
 
 A bar shows after two seconds, and is gone when the work is done. Where standard error is neither a
-terminal nor a notebook there is none. Functions that call each other share the bar of the first.
+terminal nor a notebook there is none; commands tell how far they are in a line now and then instead.
+Functions that call each other share the bar of the first.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -22,6 +23,7 @@ Told = Any
 
 _PATIENCE = 2.0  # seconds before progress is worth showing
 _PAUSE = 0.25  # seconds between pictures in a notebook
+_SILENCE = 12.0  # seconds between lines where there is no bar
 
 
 # Called as bar(done, total) or, with another description, bar(done, total, what).
@@ -37,6 +39,14 @@ def is_compiling() -> bool:
 def _told(what: str) -> str:
     """What goes on, in words."""
     return f"{what}: compiling for this machine, once" if is_compiling() else what
+
+
+def _left(share: float, began: float) -> str:
+    """The time left, as far as the time so far tells."""
+    if share <= 0.0:
+        return ""
+    seconds = (time.monotonic() - began) * (1.0 - share) / share
+    return f", about {seconds // 60:.0f}:{seconds % 60:02.0f} left"
 
 
 class _Notebook:
@@ -80,14 +90,43 @@ class _Notebook:
 
         from IPython.display import HTML
 
-        left = ""
-        if self.share > 0.0:
-            seconds = (time.monotonic() - self.began) * (1.0 - self.share) / self.share
-            left = f", about {seconds // 60:.0f}:{seconds % 60:02.0f} left"
         return HTML(
-            f'<progress value="{self.share:.4f}" max="1"></progress> {100 * self.share:.0f} %{left}: '
-            f"{escape(_told(self.what))}"
+            f'<progress value="{self.share:.4f}" max="1"></progress> {100 * self.share:.0f} %'
+            f"{_left(self.share, self.began)}: {escape(_told(self.what))}"
         )
+
+
+class _Lines:
+    """Lines instead of a bar, for logs and pipes."""
+
+    task_ids = (0,)
+
+    def __init__(self, what: str, tell: Callable[[str], None]) -> None:
+        self.what, self.tell = what, tell
+        self.share: float | None = None
+        self.over = threading.Event()
+        self.began = time.monotonic()
+        self.thread = threading.Thread(target=self._write, daemon=True)
+
+    def start(self) -> None:
+        self.thread.start()
+
+    def _write(self) -> None:
+        while not self.over.wait(_SILENCE):
+            far = f"{time.monotonic() - self.began:.0f} s so far"
+            if self.share is not None:
+                far = f"{100 * self.share:.0f} %, {far}{_left(self.share, self.began)}"
+            # Nobody may be there to read it.
+            with suppress(OSError, ValueError):
+                self.tell(f"{_told(self.what)}: {far} ...")
+
+    def update(self, _: int, completed: float, total: float, description: str) -> None:
+        self.share, self.what = completed / total if total else 0.0, description
+
+    def stop(self) -> None:
+        self.over.set()
+        if self.thread.is_alive():
+            self.thread.join()
 
 
 def _terminal(what: str, others: object) -> Any:
@@ -128,8 +167,10 @@ _in_use = threading.Lock()
 
 
 @contextmanager
-def progress_bar(what: str, others: object = None) -> Iterator[Bar]:
-    """Show progress if the work takes over two seconds and somebody can see it."""
+def progress_bar(
+    what: str, others: object = None, tell: Callable[[str], None] | None = None
+) -> Iterator[Bar]:
+    """Show progress if the work takes over two seconds: by a bar, or where nobody would see it by `tell`."""
     bar: Any = None
     mine = _in_use.acquire(blocking=False)
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
@@ -138,6 +179,8 @@ def progress_bar(what: str, others: object = None) -> Iterator[Bar]:
             bar = _Notebook(what)
         elif mine and sys.stderr.isatty():
             bar = _terminal(what, others)
+        elif mine and tell is not None:
+            bar = _Lines(what, tell)
         if bar is None:
             yield lambda done, total, what=what, /: None
             return

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import math
 import random
+import warnings
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -333,6 +334,10 @@ def replay(
         places: dict[ArmName, list[int]] = {name: [] for name in names}
         for place in kept:
             places[known.arms[place]].append(place)
+        for item in made:
+            learned = item.learned
+            if learned and (note := learned.note("plays with", arms=len(names), horizon=horizon)):
+                notes.append(f"{item.name} was {note}")
         results = _replay_all(made, known, places, horizon, seed, asked, progress)
     means = _means(known, names)
     best = max(means, key=lambda name: means[name])
@@ -433,10 +438,12 @@ def _plays(
     rewards = None if item.learned is not None else _range(log.rewards)
     at, ends = 0, feedback.ends(horizon)
     for episode in count():
-        player = item.player(
-            list(places), seed=seed + episode, horizon=horizon, rewards=rewards,
-            min_share=feedback.min_share, pending=feedback.pending,
-        )  # fmt: skip
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # notes of the replay say it once
+            player = item.player(
+                list(places), seed=seed + episode, horizon=horizon, rewards=rewards,
+                min_share=feedback.min_share, pending=feedback.pending,
+            )  # fmt: skip
         late = random.Random(seed + episode)
         due: dict[int, list[tuple[ArmName, float]]] = {}
         total = 0.0

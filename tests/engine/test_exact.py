@@ -238,6 +238,32 @@ def test_the_chance_of_the_larger_draw(one, two):
     )
 
 
+@pytest.mark.parametrize("a", [1e-6, 1e-3, 0.5, 30.0])
+@pytest.mark.parametrize("c", [1e-5, 0.03, 2.0, 1e6])
+def test_the_chance_of_the_larger_draw_near_0_and_1(a, c):
+    """Powers of uniform numbers, U^(1/a) > V^(1/c), most of which are below the least number of float64."""
+    expected = pytest.approx(a / (a + c), abs=1e-12)
+    assert states._first_is_better((a, 1.0), (c, 1.0)) == expected
+    assert states._first_is_better((1.0, c), (1.0, a)) == expected
+
+
+@pytest.mark.parametrize(
+    ("one", "two"), [((5.4e-5, 2.5e8), (8.5, 0.0012)), ((1e3, 1e-3), (1e-3, 0.5))], ids=str
+)
+def test_the_chance_of_the_larger_draw_of_extreme_arms(one, two):
+    """By drawing log-odds, which Gamma variates have without underflow: G(a) = G(a + 1) U^(1/a)."""
+    rng = np.random.default_rng(3)
+
+    def log_gamma(a):
+        return np.log(rng.gamma(a + 1.0, size=100_000)) + np.log(rng.random(100_000)) / a
+
+    (a, b), (c, d) = one, two
+    larger = (log_gamma(a) - log_gamma(b) > log_gamma(c) - log_gamma(d)).mean()
+    found = states._first_is_better(one, two)
+    error = math.sqrt(max(found * (1.0 - found), 0.0) / 100_000)
+    assert abs(found - larger) <= 4 * error + 1e-12
+
+
 @pytest.mark.parametrize("text", ["thompson:a=0.001,b=0.001", "thompson:a=0.2,b=5"])
 def test_thompson_with_odd_numbers_is_what_simulation_estimates(text):
     simulated = mb.evaluate(text, mb.Bernoulli(), 30, episodes=200_000, seed=2)[0]

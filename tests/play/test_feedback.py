@@ -200,6 +200,28 @@ def test_a_policy_learned_for_another_prior_or_horizon_says_so(tmp_path):
     assert "with 3 arms, 30 plays, the prior bernoulli:alpha=2,beta=1; " in note
 
 
+def test_a_player_of_a_policy_learned_for_something_else_says_so(tmp_path, recwarn):
+    path = tmp_path / "p.json"
+    mb.learn("r + a/(n + b)", mb.Bernoulli(arms=2), 20, generations=1, measured=False, out=path)
+    policy = mb.load(path)
+    policy.player(2)
+    policy.player(["a", "b"], horizon=20, prior="bernoulli")
+    assert not recwarn.list
+    for given, words in (
+        ({"arms": 3}, "learned for 2 arms, and plays with 3 arms; a policy"),
+        ({"arms": 2, "horizon": 30}, "learned for 20 plays, and plays with 30 plays; "),
+        ({"arms": 2, "prior": "bernoulli:alpha=2"}, "=1,beta=1, and plays with the prior bern"),
+    ):
+        with pytest.warns(UserWarning, match=words) as caught:
+            policy.player(**given)
+        assert caught[0].filename == __file__
+    log = [(arm, 1) for arm in "abc" * 100]
+    found = mb.replay(log, path, horizon=10)
+    assert [
+        note for note in found.warnings() if "2 arms, 20 plays, and plays with 3 arms, 10" in note
+    ]
+
+
 def test_replay_with_late_rewards():
     rng = np.random.default_rng(2)
     arms = rng.integers(0, 2, 6000)

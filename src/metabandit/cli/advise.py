@@ -8,10 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import InputError
-from ..progress import progress_bar, shares
+from ..progress import shares
 from ..settings import read_seconds
 from . import options
-from .display import SUCCESSES, check_show, say, show_facts, show_json, show_rows, told
+from .display import (
+    SUCCESSES,
+    check_show,
+    progress_bar,
+    say,
+    show_facts,
+    show_json,
+    show_rows,
+    told,
+)
 from .running import seconds_so_far, stopping
 
 if TYPE_CHECKING:

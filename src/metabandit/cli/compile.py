@@ -12,8 +12,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 
 from ..errors import WorkerError
-from ..progress import progress_bar
-from .display import say
+from .display import progress_bar, say
 
 # Clocks of long horizons, on which `learn` and `search` play, in place of a command: measuring what
 # they find takes longer than compiling.

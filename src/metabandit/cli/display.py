@@ -6,9 +6,11 @@ import json
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .. import progress
 from ..errors import InputError
 from ..feedback import Feedback
 from ..showing import alignment, text_table
@@ -102,6 +104,11 @@ def next_command(path: Path, rival: str, task: Comparison | Origin) -> str:
         f"metabandit evaluate {shlex.quote(str(path))} {rival} --prior {shlex.quote(task.prior)} "
         f"--arms {task.arms} --horizon {task.horizon}{task.feedback.options()}"
     )
+
+
+def progress_bar(what: str, others: object = None) -> AbstractContextManager[progress.Bar]:
+    """Show progress by a bar, or by lines where standard error is no terminal."""
+    return progress.progress_bar(what, others, say)
 
 
 def say(message: str) -> None:

@@ -10,9 +10,8 @@ from typer import Argument, Option
 
 from ..errors import InputError
 from ..files import check_new, reserving, written
-from ..progress import progress_bar
 from . import options
-from .display import check_show, say, show_comparison, show_json
+from .display import check_show, progress_bar, say, show_comparison, show_json
 from .running import go_on, joined, stopping
 
 if TYPE_CHECKING:

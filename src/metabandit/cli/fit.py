@@ -9,7 +9,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from . import options
-from .display import say, show_facts, show_json, show_rows
+from .display import progress_bar, say, show_facts, show_json, show_rows
 
 
 def command(
@@ -38,7 +38,8 @@ def command(
 
     if plot is not None:
         plot = check_new(plot, (".png", ".svg", ".pdf"), "the picture", force=force)
-    fitted = fit_prior(history, **fitting)
+    with progress_bar("fitting"):
+        fitted = fit_prior(history, **fitting)
     if plot is not None:
         from ..drawing import new_axes
 

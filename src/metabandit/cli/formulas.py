@@ -9,9 +9,8 @@ import typer
 
 from ..errors import InputError
 from ..files import reserving
-from ..progress import progress_bar
 from . import options
-from .display import show_json, show_table
+from .display import progress_bar, show_json, show_table
 
 if TYPE_CHECKING:
     from ..formulas import Classes

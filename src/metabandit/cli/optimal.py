@@ -9,9 +9,8 @@ from typer import Option
 
 from ..errors import InputError
 from ..feedback import IMMEDIATE
-from ..progress import progress_bar
 from . import options
-from .display import say, show_json, show_table, told
+from .display import progress_bar, say, show_json, show_table, told
 
 
 def command(

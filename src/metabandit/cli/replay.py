@@ -7,9 +7,8 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from ..progress import progress_bar
 from . import options
-from .display import say, show_json, show_rows, told
+from .display import progress_bar, say, show_json, show_rows, told
 
 
 def command(

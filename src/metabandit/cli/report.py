@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from ..errors import InputError
-from ..progress import progress_bar
 from . import options
+from .display import progress_bar
 
 
 def command(

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..progress import progress_bar
 from . import options
-from .display import say, show_json, show_table
+from .display import progress_bar, say, show_json, show_table
 from .running import working
 
 if TYPE_CHECKING:

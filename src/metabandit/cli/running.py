@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import WorkerError
-from ..progress import progress_bar
-from .display import say
+from .display import progress_bar, say
 from .options import Resources
 
 if TYPE_CHECKING:

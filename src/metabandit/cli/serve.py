@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -69,10 +70,14 @@ def command(
 
         if policy is None or arms is None:
             raise InputError("--experiment begins an experiment: give its --policy and --arms, too")
-        player = read_policy(policy).player(
-            [name.strip() for name in arms.split(",")],
-            seed=seed, horizon=horizon, prior=prior, min_share=min_share, expire=expire,
-        )  # fmt: skip
+        with warnings.catch_warnings(record=True) as notes:
+            warnings.simplefilter("always")
+            player = read_policy(policy).player(
+                [name.strip() for name in arms.split(",")],
+                seed=seed, horizon=horizon, prior=prior, min_share=min_share, expire=expire,
+            )  # fmt: skip
+        for note in notes:
+            say(f"note: {note.message}")
         begin_experiment(player, Experiment(found, experiment))
     elif policy is not None or arms is not None:
         raise InputError("--policy and --arms are those of an experiment: give --experiment, too")

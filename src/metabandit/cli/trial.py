@@ -9,9 +9,8 @@ from typer import Argument, Option
 
 from ..errors import InputError
 from ..files import check_new, written
-from ..progress import progress_bar
 from . import options
-from .display import say, show_json, show_rows, told
+from .display import progress_bar, say, show_json, show_rows, told
 
 if TYPE_CHECKING:
     from ..trials import Trial

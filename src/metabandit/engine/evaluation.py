@@ -196,21 +196,18 @@ def _read_policies(
 
 def _note_origin(item: Policy, task: Task, announce: Callable[[str], None] | None) -> None:
     """Say so if a policy was learned for something else than it is evaluated on."""
-    learned = item.learned
-    if announce is None or learned is None:
+    if announce is None or item.learned is None:
         return
-    pairs = [
-        (f"{learned.arms} arms", f"{task.prior.arms} arms"),
-        (f"{learned.horizon} plays", f"{task.horizon} plays"),
-        (f"the prior {learned.prior}", f"the prior {task.prior}"),
-        (f"feedback {learned.feedback}", f"feedback {task.feedback}"),
-    ]
-    if differing := [pair for pair in pairs if pair[0] != pair[1]]:
-        was, here = (", ".join(texts) for texts in zip(*differing, strict=True))
-        announce(
-            f"note: {item.name} was learned for {was}, and is evaluated with {here}; a policy learned "
-            f"for that may do better"
-        )
+    prior = task.prior
+    note = item.learned.note(
+        "is evaluated with",
+        arms=prior.arms,
+        horizon=task.horizon,
+        prior=prior,
+        feedback=task.feedback,
+    )
+    if note is not None:
+        announce(f"note: {item.name} was {note}")
 
 
 def _pick_method(task: Task, plans: Sequence[Plan], *, asked: bool) -> str:

@@ -207,31 +207,50 @@ def _posterior_tables(
     return gammas, np.clip(corner, 0.0, 1.0)
 
 
-def _log_height(x: Any, y: Any, a: float, b: float) -> Any:
-    """The logarithm of x^a y^b / B(a, b), where y = 1 - x, as numerics.beta_height has it, of arrays."""
-    n, d = a + b, b * x - a * y
+def _log_height(z: Any, a: float, b: float) -> Any:
+    """The logarithm of x^a y^b / B(a, b) at x = 1/(1 + e^-z), y = 1 - x: numerics.beta_height, of arrays.
+
+    By z, because draws of an arm with tiny parameters are nearer to 0 and 1 than numbers can be.
+    """
+    from scipy.special import expit
+
+    x, y, n = expit(z), expit(-z), a + b
+    d = b * x - a * y
+    far = np.log(n / a) - np.logaddexp(0.0, -z), np.log(n / b) - np.logaddexp(0.0, z)
     with np.errstate(divide="ignore", invalid="ignore"):
-        height = a * np.where(abs(d) < 0.5 * a, np.log1p(d / a), np.log(x * (n / a)))
-        height += b * np.where(abs(d) < 0.5 * b, np.log1p(-d / b), np.log(y * (n / b)))
+        height = a * np.where(abs(d) < 0.5 * a, np.log1p(d / a), far[0])
+        height += b * np.where(abs(d) < 0.5 * b, np.log1p(-d / b), far[1])
     return height + numerics.beta_constant(a, b)
 
 
 def _log_quotient(one: tuple[float, float], two: tuple[float, float]) -> float:
     """The logarithm of B(a1 + a2, b1 + b2)/(B(a1, b1) B(a2, b2))."""
     a, b = one[0] + two[0], one[1] + two[1]
-    x, y = a / (a + b), b / (a + b)
-    return float(_log_height(x, y, *one) + _log_height(x, y, *two) - _log_height(x, y, a, b))
+    z = np.log(a / b)
+    return float(_log_height(z, *one) + _log_height(z, *two) - _log_height(z, a, b))
+
+
+# Beyond this z, x or 1 - x is so small that one term of a series is all of the distribution function.
+_FAR = 600.0
+
+
+def _below(z: Array, a: float, b: float) -> Array:
+    """P(X < 1/(1 + e^-z)) of a Beta variate, for z far below 0, too; above 0, 1 - _below(-z, b, a) is exact."""
+    from scipy.special import betainc, expit
+
+    mode = a * np.log(a / (a + b)) + b * np.log1p(-a / (a + b))
+    with np.errstate(over="ignore"):
+        far = np.exp(a * z - np.log(a) + numerics.beta_constant(a, b) - mode)
+    return np.where(z < -_FAR, far, betainc(a, b, expit(z)))
 
 
 def _first_is_better(one: tuple[float, float], two: tuple[float, float]) -> float:
     """P(X1 > X2) of Beta variates.
 
-    The integral of g1 F2 over y = ln(x/(1 - x)), where the density g of the narrower one is analytic and
-    falls exponentially, however small its parameters are. With y = c + w sinh(u) equal steps in u reach far
+    The integral of g1 F2 over z = ln(x/(1 - x)), where the density g of the narrower one is analytic and
+    falls exponentially, however small its parameters are. With z = c + w sinh(u) equal steps in u reach far
     enough, and the trapezoidal rule is exact to rounding.
     """
-    from scipy.special import betainc, expit
-
     if one == two:
         return 0.5
     (a, b), other = one, two
@@ -243,11 +262,9 @@ def _first_is_better(one: tuple[float, float], two: tuple[float, float]) -> floa
     far = np.arcsinh(40.0 * (1.0 + 1.0 / min(a, b)) / min(np.sqrt(width), 1.0))
     u = np.arange(-far, far, step)
     scale = min(np.sqrt(width), 1.0)
-    y = np.log(a / b) + scale * np.sinh(u)
-    density = np.exp(_log_height(expit(y), expit(-y), a, b))
-    below = np.where(
-        y < 0.0, betainc(*other, expit(y)), 1.0 - betainc(other[1], other[0], expit(-y))
-    )
+    z = np.log(a / b) + scale * np.sinh(u)
+    density = np.exp(_log_height(z, a, b))
+    below = np.where(z < 0.0, _below(z, *other), 1.0 - _below(-z, other[1], other[0]))
     return float(step * scale * (density * below * np.cosh(u)).sum())
 
 

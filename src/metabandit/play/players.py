@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -141,6 +142,10 @@ def make_player(
     allowed = _rewards(policy, known) if rewards is None else Rewards.read(rewards)
     setting = Setting(len(names), allowed, horizon, known)
     policy.check_setting(setting)
+    if policy.learned is not None:
+        note = policy.learned.note("plays with", arms=len(names), horizon=horizon, prior=known)
+        if note is not None:
+            warnings.warn(f"{policy.name} was {note}", stacklevel=3)  # of Policy.player
     policy, counts = _begin(policy, setting)
     rule = _rule(policy, setting, names)
     warm = None if warm_start is None else _warm(warm_start, warm_weight, allowed, names)

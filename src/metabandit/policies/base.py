@@ -184,6 +184,8 @@ class Policy(Shown, ABC):
     ) -> Player:
         """Put the policy to use on these arms.
 
+        A policy that was learned for another number of arms, other plays or another prior warns, and plays.
+
         Parameters
         ----------
         arms : int or iterable of str or int

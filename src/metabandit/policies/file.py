@@ -198,6 +198,28 @@ class Origin:
         if self.support is not None:
             Rewards.read(self.support)
 
+    def note(
+        self,
+        doing: str,
+        *,
+        arms: int,
+        horizon: int | None = None,
+        prior: Prior | None = None,
+        feedback: Feedback | None = None,
+    ) -> str | None:
+        """What a policy was learned for, if it is not what it is used for now; what is not known is not compared."""
+        now = [
+            (f"{self.arms} arms", f"{arms} arms"),
+            (f"{self.horizon} plays", horizon and f"{horizon} plays"),
+            (f"the prior {self.prior}", prior and f"the prior {prior}"),
+            (f"feedback {self.feedback}", feedback and f"feedback {feedback}"),
+        ]
+        differing = [(was, here) for was, here in now if here is not None and was != here]
+        if not differing:
+            return None
+        was, here = (", ".join(texts) for texts in zip(*differing, strict=True))
+        return f"learned for {was}, and {doing} {here}; a policy learned for that may do better"
+
 
 def rewards_of(prior: Prior) -> dict[str, Any]:
     """What Origin says of the rewards: their family, and the range that they lie in."""
