@@ -72,7 +72,6 @@ VERSION = 3
 
 BOUND = "bound"
 CHARGE, CORRECTED, LAGRANGIAN = "charge", "corrected charge", "Lagrangian"
-AT_ONCE = "immediate feedback"
 
 # Scenarios that a task takes on, as a share of the seconds of effort 1 on one core.
 _LEARN, _CHOOSE, _REPORT, _PLAY = 16.0, 2.0, 8.0, 6.0
@@ -88,8 +87,8 @@ class Bound(Shown):
     Attributes
     ----------
     method : str
-        The best bound: "charge", "corrected charge" or "Lagrangian"; or "immediate feedback", the optimum
-        with immediate feedback, if that with the given feedback cannot be computed.
+        The best bound: "charge", "corrected charge" or "Lagrangian"; or the feedback whose optimum it is,
+        such as "immediate feedback", if that with the given feedback cannot be computed.
     expected_reward : float
         No policy can expect more.
     regret, standard_error : float
@@ -97,7 +96,7 @@ class Bound(Shown):
     policy_regret : float or None
         The regret of the index policy on which the charge bound is built, for comparison.
     feedback : str
-        The feedback that was asked for. The bound is that of immediate feedback, which holds for any other.
+        The feedback that was asked for. Sampled bounds are for immediate feedback and hold for any other.
     """
 
     prior: str
