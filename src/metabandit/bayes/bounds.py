@@ -41,20 +41,17 @@ Which of the three is reported is decided on other scenarios than those that giv
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
-import os
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
-from ..files import written
+from ..files import kept_path, written
 from ..journal import seal, unseal
 from ..memory import check_time
 from ..priors import Bernoulli, Gaussian, Prior, check_prior, read_prior
@@ -292,12 +289,6 @@ def _expected_best(prior: Prior) -> float:
     return prior.mean + prior.spread * float(np.sum(values) * (x[1] - x[0]))
 
 
-def _kept_path(header: dict[str, Any]) -> Path:
-    digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode()).hexdigest()[:16]
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "metabandit" / f"bound-{digest}.json"
-
-
 def kept_bound(
     prior: Prior,
     horizon: int,
@@ -320,7 +311,7 @@ def kept_bound(
         "horizon": horizon,
         "effort": float(effort),
     }
-    path = _kept_path(header)
+    path = kept_path("bound", header, ".json")
     with suppress(OSError, ValueError, KeyError, TypeError):
         kept = json.loads(unseal(path.read_text(encoding="utf-8"))[0])
         if kept.pop("header") == header:

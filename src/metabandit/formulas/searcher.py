@@ -19,7 +19,7 @@ from ..engine.task import Task, read_task, silent, versions
 from ..errors import InputError, WorkerError, nearest
 from ..feedback import Feedback
 from ..files import reserving
-from ..learning.measure import Measurement, asked, measure, with_floor
+from ..learning.measure import Measurement, asked, with_floor
 from ..memory import duration
 from ..policies import Policy, Progress, Start, policy
 from ..policies.file import (
@@ -37,7 +37,8 @@ from ..settings import check_whole
 from .classes import Classes
 from .enumeration import kept_classes
 from .grammar import Grammar
-from .measure import Ranking, measure_classes, refined
+from .measure import Ranking, measure_classes
+from .refining import best_of_all, refine_first
 from .result import Found, RankedFormula
 from .sample import problems_of, reachable_sample
 from .strategies import STRATEGIES, ExactSearch, Halving, Strategy, Ucb1Tuned
@@ -192,8 +193,8 @@ def search(
     stopped = _run(way, state, share, progress, announce, measured=measured)
     report = _reporter(progress, "measuring the best again")
     ranked = _rank(known, measure_classes(task, programs, way.found(), announce, report), task)
-    entries = _refine(ranked[:top], refine, task, announce)
-    best, worth = _best(task, entries, announce, measured=measured)
+    entries = refine_first(ranked[:top], refine, task, announce)
+    best, worth = best_of_all(task, entries, announce, measured=measured)
     found = _found(way, known, entries, _best_of_length(ranked), best, worth, stopped, began)
     if target is not None:
         found.file.write(target)
@@ -286,18 +287,6 @@ def _best_of_length(ranked: list[RankedFormula]) -> tuple[RankedFormula, ...]:
     # From the back, so that the first of each length stays.
     of_length = {entry.length: entry for entry in reversed(ranked)}
     return tuple(of_length[item] for item in sorted(of_length))
-
-
-def _refine(
-    ranked: list[RankedFormula], count: int, task: Task, announce: Callable[[str], None]
-) -> list[RankedFormula]:
-    """The ranking with the numbers of the first few learned."""
-    count = min(count, len(ranked))
-    first = [
-        refined(entry, task, announce, more=count - place)
-        for place, entry in enumerate(ranked[:count])
-    ]
-    return [*first, *ranked[count:]]
 
 
 def _found(
@@ -487,21 +476,3 @@ def _steps(way: Strategy, state: Checkpoint, until: float, progress: Report | No
     # What comes may fail as well.
     state.write(way.state, at_once=True)
     return "finished"
-
-
-def _best(
-    task: Task, entries: list[RankedFormula], announce: Callable[[str], None], *, measured: bool
-) -> tuple[Expression, Measurement | None]:
-    """The best of the first and all refined ones, on problems that nothing was chosen by."""
-    first, start = entries[0], task.start
-    best = Expression(expression=first.formula, parameters={}, start=start)
-    freed = [entry.refined for entry in entries if entry.refined is not None]
-    worth: Measurement | None = None
-    if first.refined is not None:
-        worth = first.refined.before
-    elif measured or freed:
-        worth = measure(task, best.policy(best.expression), announce)
-    for item in freed:
-        if worth is None or item.measurement.objective < worth.objective:
-            best, worth = item.content, item.measurement
-    return best, worth
