@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import io
 import json
 import os
@@ -92,6 +93,13 @@ def read_json(path: str | Path, what: str) -> Any:
     raise InputError(
         f"{shown(path)} is damaged, or not {what}: it is not valid JSON ({reason})"
     ) from None
+
+
+def kept_path(name: str, header: Any, suffix: str) -> Path:
+    """Where something is kept between runs: in the user's cache folder, by all that identifies it."""
+    digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode()).hexdigest()[:16]
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "metabandit" / f"{name}-{digest}{suffix}"
 
 
 def real_path(path: Path) -> Path:

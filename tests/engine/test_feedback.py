@@ -103,12 +103,16 @@ def test_exact_regret_is_that_of_the_twin(policy, feedback, start, prior):
 @pytest.mark.parametrize("prior", [TWO, UNLIKE], ids=str)
 @pytest.mark.parametrize("sizes", [(2, 2, 2), (3, 3), (1, 2, 3), (6,), (1,) * 6])
 @pytest.mark.parametrize("start", ["free", "each-once"])
-def test_floor_is_that_of_the_twin(sizes, start, prior):
+@pytest.mark.parametrize("share", [0, Fraction(1, 8), Fraction(1, 2)], ids=str)
+def test_floor_is_that_of_the_twin(share, sizes, start, prior):
     chance = naive.beta_chance(prior.alpha, prior.beta)
-    reward = twin.best_batched_reward(chance, sizes, each_once=start == "each-once")
-    found = mb.optimal(prior, 6, start=start, feedback=Feedback(batch=sizes), threads=2)
+    reward = twin.best_batched_reward(
+        chance, sizes, each_once=start == "each-once", min_share=share
+    )
+    feedback = Feedback(batch=sizes, min_share=float(share))
+    found = mb.optimal(prior, 6, start=start, feedback=feedback, threads=2)
     assert found.expected_reward == pytest.approx(float(reward), abs=1e-12)
-    assert found.feedback == str(Feedback(batch=sizes))
+    assert (found.kind, found.feedback) == ("optimum", str(feedback))
 
 
 def test_known_values_of_batches_of_ten():
@@ -149,8 +153,9 @@ def test_curve_inside_a_batch():
 
 
 @pytest.mark.parametrize("size", [2, 5, 10, 25])
-def test_no_policy_is_below_the_floor(size):
-    feedback = Feedback(batch=size)
+@pytest.mark.parametrize("share", [0.0, 0.1])
+def test_no_policy_is_below_the_floor(share, size):
+    feedback = Feedback(batch=size, min_share=share)
     floor = mb.optimal(TWO, 50, feedback=feedback).regret
     for policy in ("r + 1/(n + 1)", "thompson", "gittins", "kl-ucb", "bayes-ucb"):
         assert exact(policy, TWO, 50, feedback).mean_regret >= floor - 1e-12

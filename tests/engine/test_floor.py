@@ -7,6 +7,7 @@ import json
 import pytest
 
 import metabandit as mb
+from metabandit.bayes.optimum import solved_feedback
 from tests.commands import answer
 
 pytestmark = pytest.mark.usefixtures("short_reports")
@@ -33,7 +34,7 @@ def test_optimal_says_whether_it_is_the_optimum_or_a_bound():
     ("prior", "feedback"),
     [
         (mb.Bernoulli(2), mb.Feedback(delay=4)),
-        (mb.Bernoulli(2), mb.Feedback(batch=3, min_share=0.1)),
+        (mb.Table([[0.2, 0.7], [0.6, 0.5]]), mb.Feedback(batch=3, min_share=0.1)),
         (mb.Bernoulli(3), mb.Feedback(batch=5)),
     ],
     ids=str,
@@ -68,6 +69,25 @@ def test_two_arms_in_batches_have_an_optimum():
     best = mb.optimal(mb.Bernoulli(2), 12, feedback=mb.Feedback(batch=4))
     assert (best.kind, best.feedback) == ("optimum", "batches of 4")
     assert best.regret > mb.optimal(mb.Bernoulli(2), 12).regret
+
+
+def test_a_floor_keeps_to_the_batches_and_the_share_where_rewards_are_late():
+    """A delay on top of batches only hides rewards: the optimum without it is a bound."""
+    prior, batches = mb.Bernoulli(2), mb.Feedback(batch=4, min_share=0.1)
+    best = mb.optimal(prior, 12, feedback=batches)
+    assert best.kind == "optimum"
+    assert best.regret > mb.optimal(prior, 12, feedback=mb.Feedback(batch=4)).regret
+    late = mb.optimal(prior, 12, feedback=mb.Feedback(batch=4, min_share=0.1, delay=2))
+    assert (late.kind, late.method) == ("bound", "batches of 4, minimum share 0.1")
+    assert (late.regret, late.feedback) == (best.regret, "batches of 4, delay 2, minimum share 0.1")
+
+
+def test_a_share_is_left_out_of_a_floor_where_it_would_take_long():
+    feedback = mb.Feedback(batch=40, min_share=0.05)
+    solved = solved_feedback(mb.Bernoulli(2), 300, feedback)
+    assert solved == mb.Feedback(batch=40)
+    assert solved_feedback(mb.Bernoulli(2), 2000, feedback) == mb.Feedback()
+    assert solved_feedback(mb.Bernoulli(3), 30, feedback) == mb.Feedback()
 
 
 def test_a_comparison_shows_the_bound_when_it_is_wanted_or_known():

@@ -15,7 +15,7 @@ from metabandit.engine.programs import ManyPrograms
 from metabandit.engine.simulated import Sampling
 from metabandit.engine.task import read_task
 from metabandit.formulas import enumeration
-from metabandit.formulas.measure import free_constants
+from metabandit.formulas.refining import free_constants
 from metabandit.formulas.strategies import ExactSearch, Halving, Ucb1Tuned
 from metabandit.language import length, parse, text
 from metabandit.language.compile import compile_expression

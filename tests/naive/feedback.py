@@ -6,7 +6,6 @@ import math
 from bisect import bisect_left
 from fractions import Fraction
 from functools import cache
-from itertools import product
 
 import numpy as np
 
@@ -122,24 +121,30 @@ def batched_reward(shares, chance, sizes):
     return value(start, start)
 
 
-def best_batched_reward(chance, sizes, *, each_once=False):
-    """The most that can be expected: for each batch, all ways to choose its arms are tried."""
+def best_batched_reward(chance, sizes, *, each_once=False, min_share=0):
+    """The most that can be expected: at each play of a batch, either arm is the one that is meant.
+
+    With a minimum share the other one comes with that probability. What has been played of a batch is
+    known, its rewards are not.
+    """
 
     @cache
-    def value(state, batch):
+    def value(state, arms, batch):
         if batch == len(sizes):
             return Fraction(0)
-        made = sum(sizes[:batch])
-        forced = [0, 1][made:] if each_once else []
+        if len(arms) == sizes[batch]:
+            return outcome(state, arms, batch)
+        plays = [state[arm][0] + arms.count(arm) for arm in (0, 1)]
+        meant = [plays.index(0)] if each_once and 0 in plays else [0, 1]
         return max(
-            outcome(state, arms, batch)
-            for arms in product((0, 1), repeat=sizes[batch])
-            if list(arms[: len(forced)]) == forced[: len(arms)]
+            (1 - min_share) * value(state, (*arms, arm), batch)
+            + min_share * value(state, (*arms, 1 - arm), batch)
+            for arm in meant
         )
 
     def outcome(state, arms, batch):
         if not arms:
-            return value(state, batch + 1)
+            return value(state, (), batch + 1)
         arm, rest = arms[0], arms[1:]
         n, s = state[arm]
         p = chance(arm, n, s)
@@ -151,4 +156,4 @@ def best_batched_reward(chance, sizes, *, each_once=False):
             total += weight * (success + outcome(tuple(after), rest, batch))
         return total
 
-    return value(((0, 0), (0, 0)), 0)
+    return value(((0, 0), (0, 0)), (), 0)

@@ -9,7 +9,8 @@ import pytest
 import metabandit as mb
 from metabandit.decisions import ByEpochs, NormalBelief
 from metabandit.language import names, parse, text
-from metabandit.policies import CATALOGUE
+from metabandit.policies import CATALOGUE, with_own_names
+from metabandit.policies.power import power_tree, weight_names
 
 PRIOR = mb.Bernoulli(arms=3)
 ENTRIES = list(CATALOGUE.values())
@@ -289,5 +290,28 @@ def test_policies_with_one_formula_and_other_numbers_have_names_of_their_own():
     pair = [mb.IndexPolicy("r + 1/n", start=start) for start in ("each-once", "prior-counts")]
     trial = mb.operating_characteristics(pair, [(0.3, 0.5)], horizon=10)
     assert list(trial.designs) == ["r + 1/n (start each-once)", "r + 1/n (start prior-counts)"]
+    close = [mb.IndexPolicy("r + a/n", parameters={"a": a}) for a in (1, 1.00000001)]
+    assert [item.name for item in with_own_names(close)] == [
+        "r + a/n (a=1)",
+        "r + a/n (a=1.00000001)",
+    ]
+    # As many of sixteen weights as it takes.
+    weights = dict.fromkeys(weight_names(1), 0.0)
+    learned = [
+        mb.IndexPolicy(power_tree(1, "t"), parameters={**weights, **more}, name="learned power-1")
+        for more in ({"w_0010": 1}, {"w_0010": 1, "w_0011": 0.5}, {"w_0010": 2})
+    ]
+    assert [item.name for item in with_own_names(learned)] == [
+        "learned power-1 (w_0010=1, w_0011=0)",
+        "learned power-1 (w_0010=1, w_0011=0.5)",
+        "learned power-1 (w_0010=2, w_0011=0)",
+    ]
+    solved = [mb.OptimalPolicy(mb.Bernoulli(2, alpha=a), 5) for a in (1, 2)]
+    assert [item.name for item in with_own_names(solved)] == [
+        "optimal for 5 plays (prior bernoulli:alpha=1,beta=1)",
+        "optimal for 5 plays (prior bernoulli:alpha=2,beta=1)",
+    ]
+    sampled = [CATALOGUE["thompson"].make({"a": a}, None, "mine") for a in (1, 2)]
+    assert [item.name for item in with_own_names(sampled)] == ["mine (a=1)", "mine (a=2)"]
     same = mb.evaluate(["greedy", "greedy"], mb.Bernoulli(arms=2), 10)
     assert [evaluation.policy for evaluation in same] == ["greedy", "greedy"]

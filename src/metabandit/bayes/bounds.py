@@ -41,20 +41,17 @@ Which of the three is reported is decided on other scenarios than those that giv
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
-import os
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
-from ..files import written
+from ..files import kept_path, written
 from ..journal import seal, unseal
 from ..memory import check_time
 from ..priors import Bernoulli, Gaussian, Prior, check_prior, read_prior
@@ -72,7 +69,6 @@ VERSION = 3
 
 BOUND = "bound"
 CHARGE, CORRECTED, LAGRANGIAN = "charge", "corrected charge", "Lagrangian"
-AT_ONCE = "immediate feedback"
 
 # Scenarios that a task takes on, as a share of the seconds of effort 1 on one core.
 _LEARN, _CHOOSE, _REPORT, _PLAY = 16.0, 2.0, 8.0, 6.0
@@ -88,8 +84,8 @@ class Bound(Shown):
     Attributes
     ----------
     method : str
-        The best bound: "charge", "corrected charge" or "Lagrangian"; or "immediate feedback", the optimum
-        with immediate feedback, if that with the given feedback cannot be computed.
+        The best bound: "charge", "corrected charge" or "Lagrangian"; or the feedback whose optimum it is,
+        such as "immediate feedback", if that with the given feedback cannot be computed.
     expected_reward : float
         No policy can expect more.
     regret, standard_error : float
@@ -97,7 +93,7 @@ class Bound(Shown):
     policy_regret : float or None
         The regret of the index policy on which the charge bound is built, for comparison.
     feedback : str
-        The feedback that was asked for. The bound is that of immediate feedback, which holds for any other.
+        The feedback that was asked for. Sampled bounds are for immediate feedback and hold for any other.
     """
 
     prior: str
@@ -293,12 +289,6 @@ def _expected_best(prior: Prior) -> float:
     return prior.mean + prior.spread * float(np.sum(values) * (x[1] - x[0]))
 
 
-def _kept_path(header: dict[str, Any]) -> Path:
-    digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode()).hexdigest()[:16]
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "metabandit" / f"bound-{digest}.json"
-
-
 def kept_bound(
     prior: Prior,
     horizon: int,
@@ -321,7 +311,7 @@ def kept_bound(
         "horizon": horizon,
         "effort": float(effort),
     }
-    path = _kept_path(header)
+    path = kept_path("bound", header, ".json")
     with suppress(OSError, ValueError, KeyError, TypeError):
         kept = json.loads(unseal(path.read_text(encoding="utf-8"))[0])
         if kept.pop("header") == header:

@@ -8,15 +8,18 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ..errors import InputError, nearest
-from ..feedback import IMMEDIATE, Feedback
+from ..feedback import COUNT, IMMEDIATE, Feedback
 from ..priors import Bernoulli, Prior, Table, check_prior, read_prior
 from ..progress import Told, with_progress
 from ..settings import check_horizon, check_threads
 from ..showing import Shown
-from .batches import solve_batches
-from .bounds import AT_ONCE, Bound, has_bound, kept_bound
-from .induction import EACH_ONCE, FREE, Progress, solve
+from .batches import SPEED, batch_seconds, solve_batches
+from .bounds import Bound, has_bound, kept_bound
+from .induction import EACH_ONCE, FREE, Progress, solve, states
 from .listed import is_listed, solve_listed
+
+# Seconds of a core that backward induction takes at most where a looser bound takes its place.
+_SHORT = 20.0
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,7 +62,23 @@ def has_optimum(prior: Prior, feedback: Feedback = IMMEDIATE) -> bool:
         return False
     if feedback == IMMEDIATE:
         return prior.arms <= 3
-    return prior.arms == 2 and feedback.delay == 0 and not feedback.min_share
+    return prior.arms == 2 and feedback.delay == 0
+
+
+def solved_feedback(prior: Prior, horizon: int, feedback: Feedback) -> Feedback:
+    """The feedback whose optimum is the floor: that given, or one with which no less can be expected.
+
+    Without the delay more is known, and without the minimum share policies are freer. Where backward
+    induction over batches would take long for such a bound, that of immediate feedback has to do.
+    """
+    if has_optimum(prior, feedback) and not feedback.min_share:
+        return feedback
+    punctual = replace(feedback, delay=0, pending=COUNT)
+    if has_optimum(prior, punctual) and states(2, horizon) <= _SHORT * SPEED:
+        for looser in (punctual, replace(punctual, min_share=0.0)):
+            if batch_seconds(looser, horizon) <= _SHORT:
+                return looser
+    return IMMEDIATE
 
 
 def check_solvable(prior: Prior, what: str) -> Bernoulli:
@@ -107,9 +126,9 @@ def optimal(
     bound is for more arms, and for Gaussian arms. The `kind` of the result says which it is: "optimum"
     or "bound".
 
-    With batches, the optimum of two arms is the best of all strategies that decide a batch at once. For
-    other feedback the bound is that for immediate feedback: who knows less, or must play each arm now and
-    then, could be imitated by one who knows all rewards at once, and so cannot have less regret.
+    With batches or a minimum share, the optimum of two arms is that of the policies which keep to them.
+    Otherwise the bound is for feedback with which no less can be expected: without delays, without the
+    minimum share if it makes the computation long, or immediate.
 
     Parameters
     ----------
@@ -149,52 +168,48 @@ def optimal(
         found = kept_bound(prior, horizon, effort=effort, threads=threads, progress=progress)
         assert found is not None
         return replace(found, feedback=str(asked))
-    if not has_optimum(prior, asked):
-        return _at_once(prior, horizon, asked, threads, progress)
-    if isinstance(prior, Table):
-        reward = solve_listed(prior, horizon, start=start, progress=progress)
-        regret = horizon * prior.expected_best() - reward
-        return Optimum(str(prior), prior.arms, horizon, start, reward, regret, str(asked))
-    known = check_solvable(prior, "the optimum")
-    if asked == IMMEDIATE:
-        reward, _ = solve(
-            known, horizon, start=start, keep=False, threads=threads, progress=progress
-        )
-    else:
-        reward = solve_batches(
-            known,
-            asked.ends(horizon),
-            each_once=start == EACH_ONCE,
-            threads=check_threads(threads),
-            progress=progress,
-        )
-    regret = horizon * known.expected_best() - reward
-    return Optimum(str(known), known.arms, horizon, start, reward, regret, str(asked))
-
-
-def _at_once(
-    prior: Prior,
-    horizon: int,
-    feedback: Feedback,
-    threads: int | None,
-    progress: Progress | None,
-) -> Bound:
-    """The optimum with immediate feedback as a bound for other feedback."""
+    solved = solved_feedback(prior, horizon, asked)
+    exact = solved == replace(asked, pending=solved.pending)
+    if not exact:
+        start = FREE
+    assert isinstance(prior, (Bernoulli, Table))
     begin = time.perf_counter()
-    found = optimal(prior, horizon, threads=threads, progress=progress)
+    reward = _largest_reward(prior, horizon, start, solved, threads, progress)
+    regret = horizon * prior.expected_best() - reward
+    if exact:
+        return Optimum(str(prior), prior.arms, horizon, start, reward, regret, str(asked))
     return Bound(
-        prior=found.prior,
-        arms=found.arms,
+        prior=str(prior),
+        arms=prior.arms,
         horizon=horizon,
-        method=AT_ONCE,
-        expected_reward=found.expected_reward,
-        regret=found.regret,
+        method=f"{solved} feedback" if solved == IMMEDIATE else str(solved),
+        expected_reward=reward,
+        regret=regret,
         standard_error=0.0,
         policy_regret=None,
         effort=1.0,
         seed=0,
         seconds=time.perf_counter() - begin,
-        feedback=str(feedback),
+        feedback=str(asked),
+    )
+
+
+def _largest_reward(
+    prior: Bernoulli | Table,
+    horizon: int,
+    start: str,
+    feedback: Feedback,
+    threads: int | None,
+    progress: Progress | None,
+) -> float:
+    """The most that can be expected, by backward induction."""
+    if isinstance(prior, Table):
+        return solve_listed(prior, horizon, start=start, progress=progress)
+    if feedback == IMMEDIATE:
+        return solve(prior, horizon, start=start, keep=False, threads=threads, progress=progress)[0]
+    each_once, threads = start == EACH_ONCE, check_threads(threads)
+    return solve_batches(
+        prior, horizon, feedback, each_once=each_once, threads=threads, progress=progress
     )
 
 

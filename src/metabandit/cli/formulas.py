@@ -55,7 +55,7 @@ def command(
         reachable_sample,
         sharpen,
     )
-    from ..formulas.classes import check_path, kept_path
+    from ..formulas.classes import check_path, path_of
 
     grammar = grammar or Grammar()
     if out is not None:
@@ -79,7 +79,7 @@ def command(
         )
         if sharp:
             classes = sharpen(classes, **task, threads=threads, progress=bar)
-    path = out or (None if sharp else kept_path(length, grammar, sample.description, tolerance))
+    path = out or (None if sharp else path_of(length, grammar, sample.description, tolerance))
     if out is not None:
         classes.save(out, force=force)
     compared = f"compared on {sample.groups:,} groups of {sample.arms} arms"

@@ -34,7 +34,8 @@ def command(
     """Compute the floor, which no policy can beat: exactly for two or three Bernoulli arms, otherwise a lower bound."""
     from ..bayes.bounds import bound_seconds
     from ..bayes.optimum import check_floor, has_optimum, optimal
-    from ..engine.costs import announce_time, optimum_memory, optimum_seconds
+    from ..engine.costs import announce_time, optimum_memory
+    from ..engine.floor import solving_seconds
     from ..engine.results import NORMAL_95
     from ..policies.solved import OptimalPolicy, check_target
     from ..settings import check_horizon, check_threads
@@ -49,7 +50,7 @@ def command(
                 f"--save out for its regret"
             )
     effort = 1.0 if floor_effort is None else floor_effort
-    seconds = optimum_seconds(prior, horizon, feedback)
+    seconds = solving_seconds(prior, horizon, feedback)
     if not has_optimum(prior):
         seconds = bound_seconds(prior, horizon, effort)
     memory = optimum_memory(prior, horizon, feedback) if save is None else 0

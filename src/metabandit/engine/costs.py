@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from ..bayes.batches import batch_work
+from ..bayes.batches import batch_seconds
 from ..bayes.induction import is_mirrored, optimum_bytes, slice_bytes, states
 from ..bayes.optimum import has_optimum
 from ..decisions import Index
@@ -100,7 +100,7 @@ def optimum_seconds(prior: Prior, horizon: int, feedback: Feedback = IMMEDIATE) 
     if not has_optimum(prior, feedback) or (feedback != IMMEDIATE and horizon > MOST_PLAYS):
         return math.inf
     if feedback != IMMEDIATE:
-        return sum(batch_work([0, *feedback.ends(horizon)])) / 5e8
+        return batch_seconds(feedback, horizon)
     if isinstance(prior, Table):
         rows = len(prior.means) * (math.comb(horizon + 3, 3) / 2e9 + horizon * horizon / 2e7)
         return states(2, horizon) / 4e8 + rows

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from ..bayes.bounds import Bound, bound_seconds, has_bound, kept_bound
-from ..bayes.optimum import Optimum, has_optimum, optimal
+from ..bayes.optimum import Optimum, has_optimum, optimal, solved_feedback
 from ..errors import InputError
-from ..feedback import IMMEDIATE, Feedback
+from ..feedback import Feedback
 from ..memory import duration
 from ..policies import Progress
 from ..priors import Prior
@@ -52,8 +52,7 @@ class Floor:
 
 def solving_seconds(prior: Prior, horizon: int, feedback: Feedback) -> float:
     """About how long backward induction takes for a floor; infinite if there is none (see `optimal`)."""
-    solved = feedback if has_optimum(prior, feedback) else IMMEDIATE
-    return optimum_seconds(prior, horizon, solved)
+    return optimum_seconds(prior, horizon, solved_feedback(prior, horizon, feedback))
 
 
 def _bound(

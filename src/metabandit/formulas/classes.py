@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -16,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
-from ..files import check_new, written
+from ..files import check_new, kept_path, written
 from ..language import Apply, Tree
 from ..language.compile import Compiled, compile_expression
 from ..policies import Progress
@@ -183,12 +181,10 @@ def make_header(
     }
 
 
-def kept_path(length: int, grammar: Grammar, sample: dict[str, Any], tolerance: float) -> Path:
-    """Where a set of classes is kept between runs: in the user's cache folder."""
-    header = json.dumps(make_header(grammar, length, sample, tolerance), sort_keys=True)
-    digest = hashlib.sha256(header.encode()).hexdigest()[:12]
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "metabandit" / f"formulas-{length}-{digest}.npz"
+def path_of(length: int, grammar: Grammar, sample: dict[str, Any], tolerance: float) -> Path:
+    """Where a set of classes is kept between runs."""
+    header = make_header(grammar, length, sample, tolerance)
+    return kept_path(f"formulas-{length}", header, ".npz")
 
 
 def check_path(path: Path, *, force: bool) -> None:

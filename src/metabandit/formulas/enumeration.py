@@ -33,7 +33,7 @@ from ..policies import Progress
 from ..priors.families import Array
 from ..progress import Told, with_progress
 from ..settings import check_threads, check_whole, read_number
-from .classes import TOLERANCE, Classes, Ints, kept_path
+from .classes import TOLERANCE, Classes, Ints, path_of
 from .grammar import Grammar
 from .sample import Sample, check_sample
 
@@ -114,7 +114,7 @@ def kept_classes(
     grammar = grammar or Grammar()
     sample = check_sample(sample)
     length = check_length(length)
-    path = kept_path(length, grammar, sample.description, tolerance)
+    path = path_of(length, grammar, sample.description, tolerance)
     if path.exists():
         with suppress(InputError):  # made again
             return Classes.load(path)

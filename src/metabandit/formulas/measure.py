@@ -1,13 +1,8 @@
-"""What comes after the search: what the best classes are worth on problems that it never saw, and refining.
-
-Refining makes numbers to learn of the constants of a formula.
-"""
+"""What the best classes are worth on problems that the search never saw."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
@@ -16,15 +11,8 @@ import numpy.typing as npt
 from ..engine import costs
 from ..engine.programs import ManyPrograms
 from ..engine.task import Task, stream
-from ..language import VARIABLES, Apply, Name, Tree, text, variables
-from ..language.values import evaluate_tree
-from ..learning import learn
-from ..learning.measure import Measurement, measure
-from ..policies import policy
-from ..policies.file import Expression
 from ..priors.families import Array
 from .classes import Ints
-from .result import RankedFormula, Refined
 from .strategies import ExactSearch
 
 # Classes, best first: numbers, values of the objective, mean regrets, their standard errors.
@@ -158,73 +146,3 @@ def _ranked(
     playable = [place for place in first.tolist() if np.isfinite(means[place])]
     order = np.array(sorted(playable, key=lambda place: (values[place], place)), np.int64)
     return which[order], values[order], means[order], errors[order]
-
-
-# How long to learn: the formula is good already.
-_EFFORT = 0.25
-# What learning may take of the time for one formula; the rest is for measuring it as it was.
-_LEARNING_SHARE = 0.7
-
-
-def free_constants(tree: Tree) -> tuple[Tree, dict[str, float]]:
-    """The formula with a name for each of its numbers, and their values.
-
-    Whatever reads no variable is one number (ln(2), 1/3), and the 1 of 1/x is one, too: `r + 1/(n + 2)`
-    becomes `r + a/(n + b)` with a = 1 and b = 2.
-    """
-    values: dict[str, float] = {}
-    fresh = (letter for letter in ascii_lowercase if letter not in VARIABLES)
-
-    def number(value: float) -> Name:
-        name = next(fresh)
-        values[name] = value
-        return Name(name)
-
-    def visit(node: Tree) -> Tree:
-        if not variables(node):
-            return number(float(evaluate_tree(node, {})))
-        if not isinstance(node, Apply):
-            return node
-        if node.operator == "invert":
-            return Apply("divide", (number(1.0), visit(node.operands[0])))
-        return Apply(node.operator, tuple(visit(operand) for operand in node.operands))
-
-    return visit(tree), values
-
-
-def refined(
-    entry: RankedFormula, task: Task, announce: Callable[[str], None], *, more: int
-) -> RankedFormula:
-    """The entry with its constants learned as well, if it has any and that finds something better.
-
-    more: how many are to be refined, this one included, in what is left of a time limit
-    """
-    tree, values = free_constants(entry.tree)
-    if not values:
-        return entry
-    announce(f"learning the numbers of {text(tree)} ...")
-    learned = learn(
-        text(tree),
-        task.prior,
-        task.horizon,
-        objective=task.objective.name,
-        reference=task.reference,
-        start=task.start,
-        feedback=task.feedback,
-        time_limit=_LEARNING_SHARE * task.time_limit.left / more if task.time_limit.given else None,
-        initial=values,
-        effort=_EFFORT,
-        seed=task.seed,
-        threads=task.workers.threads,
-        executor=task.workers.executor,
-    )
-    if learned.unbeaten is not None:
-        return entry
-    assert learned.comparison is not None
-    assert learned.evaluation is not None
-    assert learned.objective is not None
-    assert isinstance(learned.file.policy, Expression)
-    # With the seed of the learner: the same method, the same problems, the same rewards.
-    before = measure(task, policy(entry.formula, start=task.start), announce)
-    after = Measurement(learned.policy, learned.comparison, learned.evaluation, learned.objective)
-    return replace(entry, refined=Refined(learned.file.policy, before, after))

@@ -19,7 +19,7 @@ from ..engine.task import Task, read_task, silent, versions
 from ..errors import InputError, WorkerError, nearest
 from ..feedback import Feedback
 from ..files import reserving
-from ..learning.measure import Measurement, asked, measure, with_floor
+from ..learning.measure import Measurement, asked, with_floor
 from ..memory import duration
 from ..policies import Policy, Progress, Start, policy
 from ..policies.file import (
@@ -37,7 +37,8 @@ from ..settings import check_whole
 from .classes import Classes
 from .enumeration import kept_classes
 from .grammar import Grammar
-from .measure import Ranking, measure_classes, refined
+from .measure import Ranking, measure_classes
+from .refining import best_of_all, refine_first
 from .result import Found, RankedFormula
 from .sample import problems_of, reachable_sample
 from .strategies import STRATEGIES, ExactSearch, Halving, Strategy, Ucb1Tuned
@@ -161,71 +162,40 @@ def search(
     """
     began = time.monotonic()
     prior = read_prior(prior, arms=arms, announce=announce)
-    if isinstance(prior, Table):
-        prior = prior.split()
     task = read_task(
-        prior, horizon, objective=objective, reference=reference, seed=seed, effort=effort,
-        floor_effort=floor_effort, time_limit=time_limit, threads=threads, executor=executor,
-        feedback=feedback,
+        prior.split() if isinstance(prior, Table) else prior, horizon, objective=objective,
+        reference=reference, seed=seed, effort=effort, floor_effort=floor_effort,
+        time_limit=time_limit, threads=threads, executor=executor, feedback=feedback,
     )  # fmt: skip
-    _check(task, strategy, grammar)
-    task = replace(task, start=Start.read(start or default_start(prior)).resolve(prior))
-    if pulls is not None and strategy != Ucb1Tuned.name:
-        raise InputError(
-            f"the number of pulls is for the strategy {Ucb1Tuned.name}, not {strategy}: leave it out, or "
-            f"choose that strategy"
-        )
-    pulls = check_whole(10**7 if pulls is None else pulls, "the number of pulls", 1, most=10**12)
+    task = _check(task, strategy, grammar, start)
+    pulls = _read_pulls(pulls, strategy)
     top = check_whole(top, "the number of formulas to rank", 1, most=10_000)
     refine = check_whole(refine, "the number of formulas to refine", 0, most=100)
-    policy("r", start=task.start).check(prior, task.horizon)
     target = read_target(out, state_path, resume=resume, force=force)
     announce = announce or silent
     known = _classes(task, length, classes, grammar, progress, announce)
-    compiled = known.compile(_reporter(progress, "compiling the formulas"))
     programs = ManyPrograms.of(
-        compiled, prior, task.horizon, task.start, task.workers, feedback=task.feedback
-    )
+        known.compile(_reporter(progress, "compiling the formulas")),
+        task.prior, task.horizon, task.start, task.workers, feedback=task.feedback,
+    )  # fmt: skip
     name, options = _choose(strategy, task, programs, pulls=pulls, top=top)
     _announce_work(task, name, len(known), options.get("episodes", pulls), announce)
     if measured:
         # Nothing is refused any more; a worker can begin with it at once.
         task = with_floor(task, announce)
     way = STRATEGIES[name](task, programs, known.lengths, top=top, **options)
-    settings = {
-        **known.header,
-        **asked(task),
-        "feedback": str(task.feedback),
-        "start": str(task.start),
-        "strategy": name,
-        **options,
-        "top": top,
-    }
-    state = Checkpoint(settings, None if target is None else state_path(target), "search")
+    state = _state(way, known, options, target)
     if resume:
         way.restore(state.read(way.state().keys()))
-    earlier = way.now_seconds
+    # What was done before a break counts too.
+    began -= way.now_seconds
     share = _SEARCHED_BEFORE_REFINING if refine else _SEARCHED
     stopped = _run(way, state, share, progress, announce, measured=measured)
     report = _reporter(progress, "measuring the best again")
-    ranked = _rank(known, measure_classes(task, programs, way.found(), announce, report), prior)
-    entries = [
-        refined(entry, task, announce, more=min(refine, top, len(ranked)) - place)
-        if place < refine
-        else entry
-        for place, entry in enumerate(ranked[:top])
-    ]
-    best, worth = _best(task, entries, announce, measured=measured)
-    found = Found(
-        **_outcome(task, known, best, worth, optimizer=name, stopped=stopped),
-        entries=tuple(entries),
-        of_length=_best_of_length(ranked),
-        strategy=name,
-        classes=len(known),
-        stopped=stopped,
-        # What was done before a break counts too.
-        seconds=earlier + time.monotonic() - began,
-    )
+    ranked = _rank(known, measure_classes(task, programs, way.found(), announce, report), task)
+    entries = refine_first(ranked[:top], refine, task, announce)
+    best, worth = best_of_all(task, entries, announce, measured=measured)
+    found = _found(way, known, entries, _best_of_length(ranked), best, worth, stopped, began)
     if target is not None:
         found.file.write(target)
         if stopped == "finished":
@@ -233,8 +203,8 @@ def search(
     return found
 
 
-def _check(task: Task, strategy: str, grammar: Grammar | None) -> None:
-    """Refuse what formulas cannot be searched for."""
+def _check(task: Task, strategy: str, grammar: Grammar | None, start: str | Start | None) -> Task:
+    """The task with the start of the formulas; what they cannot be searched for is refused."""
     if task.objective.exact:
         raise InputError(
             f"the objective {task.objective.name} is for learn; search by regret, then learn the numbers"
@@ -251,6 +221,35 @@ def _check(task: Task, strategy: str, grammar: Grammar | None) -> None:
             "the variable w (plays that wait for their reward) is always 0 with immediate feedback; "
             "give batches or a delay, or leave w out"
         )
+    begin = Start.read(start or default_start(task.prior)).resolve(task.prior)
+    policy("r", start=begin).check(task.prior, task.horizon)
+    return replace(task, start=begin)
+
+
+def _read_pulls(pulls: int | None, strategy: str) -> int:
+    if pulls is not None and strategy != Ucb1Tuned.name:
+        raise InputError(
+            f"the number of pulls is for the strategy {Ucb1Tuned.name}, not {strategy}: leave it out, or "
+            f"choose that strategy"
+        )
+    return check_whole(10**7 if pulls is None else pulls, "the number of pulls", 1, most=10**12)
+
+
+def _state(
+    way: Strategy, known: Classes, options: Mapping[str, int], target: Path | None
+) -> Checkpoint:
+    """The file from which a search can go on, and what it is a search for."""
+    task = way.task
+    settings = {
+        **known.header,
+        **asked(task),
+        "feedback": str(task.feedback),
+        "start": str(task.start),
+        "strategy": way.name,
+        **options,
+        "top": way.top,
+    }
+    return Checkpoint(settings, None if target is None else state_path(target), "search")
 
 
 def _announce_work(
@@ -269,12 +268,12 @@ def _announce_work(
     simulated.announce_compilation(announce, prior, horizon, [(counts, None)])
 
 
-def _rank(known: Classes, ranking: Ranking, prior: Prior) -> list[RankedFormula]:
+def _rank(known: Classes, ranking: Ranking, task: Task) -> list[RankedFormula]:
     """The classes that were measured, best first."""
     if not len(ranking[0]):
         raise InputError(
             f"no formula of the classes can be played: the index of each is not finite somewhere on "
-            f"problems of {prior}"
+            f"problems of {task.prior}"
         )
     return [
         RankedFormula(
@@ -290,18 +289,26 @@ def _best_of_length(ranked: list[RankedFormula]) -> tuple[RankedFormula, ...]:
     return tuple(of_length[item] for item in sorted(of_length))
 
 
-def _outcome(
-    task: Task, known: Classes, best: Expression, worth: Measurement | None, **ended: Any
-) -> dict[str, Any]:
-    """What `Found` says of the policy, which is the best formula or a classic that was not beaten."""
-    content, unbeaten = best, None
+def _found(
+    way: Strategy,
+    known: Classes,
+    entries: list[RankedFormula],
+    of_length: tuple[RankedFormula, ...],
+    best: Expression,
+    worth: Measurement | None,
+    stopped: str,
+    began: float,
+) -> Found:
+    """The result: its policy is the best formula, or a classic that was not beaten."""
+    task, content, unbeaten = way.task, best, None
     if worth is not None and worth.unbeaten:
         unbeaten, content = worth.policy.name, worth.policy.content()
     least = None if task.floor is None else task.floor.wait()
     origin = Origin(
         **asked(task),
         **rewards_of(task.prior),
-        **ended,
+        optimizer=way.name,
+        stopped=stopped,
         space=f"formulas up to length {known.length}",
         protocol="search",
         generations=0,
@@ -310,14 +317,20 @@ def _outcome(
         floor=None if least is None else least.regret,
         versions=versions(),
     )
-    return {
-        "policy": best.policy(best.expression) if worth is None else worth.policy,
-        "file": PolicyFile(policy=content, learned=origin),
-        "comparison": None if worth is None else worth.comparison,
+    return Found(
+        entries=tuple(entries),
+        of_length=of_length,
+        policy=best.policy(best.expression) if worth is None else worth.policy,
+        file=PolicyFile(policy=content, learned=origin),
+        comparison=None if worth is None else worth.comparison,
         # The ranking of a table is on the part that was searched on, the floor is under the other one.
-        "floor": origin.floor if reported_on(task.prior) is task.prior else None,
-        "unbeaten": unbeaten,
-    }
+        floor=origin.floor if reported_on(task.prior) is task.prior else None,
+        strategy=way.name,
+        classes=len(known),
+        stopped=stopped,
+        unbeaten=unbeaten,
+        seconds=time.monotonic() - began,
+    )
 
 
 def _reporter(progress: Report | None, doing: str) -> Progress:
@@ -463,21 +476,3 @@ def _steps(way: Strategy, state: Checkpoint, until: float, progress: Report | No
     # What comes may fail as well.
     state.write(way.state, at_once=True)
     return "finished"
-
-
-def _best(
-    task: Task, entries: list[RankedFormula], announce: Callable[[str], None], *, measured: bool
-) -> tuple[Expression, Measurement | None]:
-    """The best of the first and all refined ones, on problems that nothing was chosen by."""
-    first, start = entries[0], task.start
-    best = Expression(expression=first.formula, parameters={}, start=start)
-    freed = [entry.refined for entry in entries if entry.refined is not None]
-    worth: Measurement | None = None
-    if first.refined is not None:
-        worth = first.refined.before
-    elif measured or freed:
-        worth = measure(task, best.policy(best.expression), announce)
-    for item in freed:
-        if worth is None or item.measurement.objective < worth.objective:
-            best, worth = item.content, item.measurement
-    return best, worth

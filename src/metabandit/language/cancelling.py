@@ -14,10 +14,11 @@ learned, and cancel by chance only.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from . import ranges
+from .bounds import value_ranges
 from .operators import OPERATORS, VARIABLES
 from .ranges import Range
 from .tree import Apply, Constant, Name, Tree
@@ -36,54 +37,17 @@ _RANGES: dict[str, Range] = {
 }
 
 
-def _parts(tree: Tree) -> list[Tree]:
-    """All different parts, operands before what they are in."""
-    found: dict[Tree, None] = {}
-
-    def visit(node: Tree) -> None:
-        if node not in found:
-            if isinstance(node, Apply):
-                for operand in node.operands:
-                    visit(operand)
-            found[node] = None
-
-    visit(tree)
-    return list(found)
-
-
-def _operands(node: Apply) -> tuple[Tree, ...]:
-    """A square is a product, which has a range of its own."""
-    if node.operator == "power" and node.operands[1] == Constant(2.0):
-        return node.operands[0], node.operands[0]
-    return node.operands
-
-
-def _suspects(parts: list[Tree]) -> list[Apply]:
+def _suspects(known: Mapping[Tree, Range]) -> list[Apply]:
     """The sums that could be 0 although their terms are not, by the ranges of these."""
-    known: dict[Tree, Range] = {}
     found = []
-    for node in parts:
-        if isinstance(node, Constant):
-            known[node] = node.value, node.value
-        elif isinstance(node, Name):
-            known[node] = _RANGES.get(node.name, ranges.ALL)
-        elif OPERATORS[node.operator].arity is None:
-            known[node] = ranges.ALL
-        else:
-            operands = _operands(node)
-            name = "multiply" if operands is not node.operands else node.operator
-            inside = [known[operand] for operand in operands]
-            low, high = OPERATORS[name].bounds(*inside)
-            if name == "multiply" and operands[0] == operands[1]:
-                low = max(low, 0.0)
-            known[node] = (low, high) if low == low and high == high else ranges.ALL
-            if node.operator in _SUMS:
-                first, second = inside
-                if node.operator == "add":
-                    second = ranges.opposite(second)
-                least, most = max(first[0], second[0]), min(first[1], second[1])
-                if least <= most and (least < 0.0 or most > 0.0):
-                    found.append(node)
+    for node in known:
+        if isinstance(node, Apply) and node.operator in _SUMS:
+            first, second = (known[operand] for operand in node.operands)
+            if node.operator == "add":
+                second = ranges.opposite(second)
+            least, most = max(first[0], second[0]), min(first[1], second[1])
+            if least <= most and (least < 0.0 or most > 0.0):
+                found.append(node)
     return found
 
 
@@ -109,7 +73,7 @@ def _tried() -> dict[str, list[float]]:
     return {name: [state[name] for state in states] for name in VARIABLES}
 
 
-def _lost(parts: list[Tree], suspects: list[Apply]) -> set[Apply]:
+def _lost(parts: Iterable[Tree], suspects: list[Apply]) -> set[Apply]:
     """The suspects that are not 0 in some state, but lost beside their terms."""
     tried, wanted = _tried(), set(suspects)
     count = len(tried["n"])
@@ -148,7 +112,8 @@ def _value(function: object, *operands: float) -> float:
         return math.nan
 
 
-def _rewrite(parts: list[Tree], lost: set[Apply]) -> Tree:
+def _rewrite(parts: Iterable[Tree], lost: set[Apply]) -> dict[Tree, Tree]:
+    """What each part becomes; parts come before what they are in."""
     made: dict[Tree, Tree] = {}
     for node in parts:
         made[node] = node
@@ -160,13 +125,13 @@ def _rewrite(parts: list[Tree], lost: set[Apply]) -> Tree:
                 made[node] = Apply("difference", operands)
             elif operands != node.operands:
                 made[node] = Apply(node.operator, operands)
-    return made[parts[-1]]
+    return made
 
 
 @lru_cache(maxsize=256)
 def guarded(tree: Tree) -> Tree:
     """The tree with sums that cancel written as differences; itself where none does."""
-    parts = _parts(tree)
-    suspects = _suspects(parts)
-    lost = _lost(parts, suspects) if suspects else set()
-    return _rewrite(parts, lost) if lost else tree
+    known = value_ranges(tree, _RANGES)
+    suspects = _suspects(known)
+    lost = _lost(known, suspects) if suspects else set()
+    return _rewrite(known, lost)[tree] if lost else tree

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from ..errors import InputError
 from ..settings import write_number
 from . import ranges
+from .bounds import as_product, value_ranges
 from .operators import ARM_VARIABLES, ATOM, LANGUAGES, OPERATORS
 from .ranges import Range
 from .tree import Apply, Constant, Name, Tree, variables
@@ -23,16 +24,6 @@ _DEEPEST = 24
 Assignment = tuple[str, str, bool]
 
 
-def _product(tree: Apply) -> Apply:
-    """A square as a product, which any number has; other powers are of numbers >= 0.
-
-    Squares inside stay as they are, or the tree would double with each.
-    """
-    if tree.operator == "power" and tree.operands[1] == Constant(2.0):
-        return Apply("multiply", (tree.operands[0], tree.operands[0]))
-    return tree
-
-
 def of_the_moment(tree: Tree) -> bool:
     """Whether the value is the same for all arms."""
     return not variables(tree) & ARM_VARIABLES
@@ -40,7 +31,7 @@ def of_the_moment(tree: Tree) -> bool:
 
 def raising(tree: Tree, least_plays: float) -> set[Tree]:
     """The parts of a tree for which Python's own operations could raise (see `ranges`)."""
-    start: dict[str, Range] = {
+    known: dict[str, Range] = {
         "r": ranges.ALL,
         "s": ranges.NOT_NEGATIVE,
         "n": (least_plays, math.inf),
@@ -49,34 +40,14 @@ def raising(tree: Tree, least_plays: float) -> set[Tree]:
         "h": (1.0, math.inf),
         "K": (1.0, math.inf),
     }
-    found: set[Tree] = set()
+    found = value_ranges(tree, known)
 
-    def visit(node: Tree) -> Range:
-        if isinstance(node, Constant):
-            return node.value, node.value
-        if isinstance(node, Name):
-            return start[node.name]
-        square = _product(node) is not node
-        inside = [visit(operand) for operand in node.operands[: 1 if square else None]]
-        if square:
-            low, high = OPERATORS["multiply"].bounds(*inside * 2)
-            low = max(low, 0.0)
-            if OPERATORS["multiply"].raises(*inside * 2):
-                found.add(node)
-        elif node.operator == "sum":
-            low, high = ranges.total(*inside)
-        else:
-            operator = OPERATORS[node.operator]
-            if operator.raises(*inside):
-                found.add(node)
-            low, high = operator.bounds(*inside)
-        if node.operator == "multiply" and node.operands[0] == node.operands[1]:
-            low = max(low, 0.0)
-        # What could be nan can be anything.
-        return (low, high) if low == low and high == high else ranges.ALL
+    def raises(node: Apply) -> bool:
+        made = as_product(node)
+        inside = (found[operand] for operand in made.operands)
+        return made.operator != "sum" and OPERATORS[made.operator].raises(*inside)
 
-    visit(tree)
-    return found
+    return {node for node in found if isinstance(node, Apply) and raises(node)}
 
 
 def write_source(
@@ -92,11 +63,10 @@ def write_source(
 ) -> tuple[list[Assignment], str]:
     """Values to compute first, each with a name, and the text of the expression.
 
-    Subtrees that appear more than once get names, as do operands that a form repeats, and those in
-    `known` these; with `hoist` also those that
-    are the same for all arms, and with `width` those that make a line longer than that, if it is no sum:
-    sums can be broken. Other names are `names` and a number. Those in `safe` are written so that they
-    do not raise. The tree has no parameters, and no polynomials (see `polynomials`).
+    Named are subtrees that appear more than once, and operands that a form repeats; with `hoist` also what
+    is the same for all arms, and with `width` what makes a line longer than that, unless it is a sum, which
+    can be broken. Names are those in `known`, else `names` and a number. What is in `safe` is written so
+    that it does not raise. The tree has no parameters, and no polynomials (see `polynomials`).
     """
     known = known or {}
     uses: Counter[Tree] = Counter()
@@ -106,7 +76,7 @@ def write_source(
     def count(tree: Tree) -> None:
         uses[tree] += 1
         if isinstance(tree, Apply) and uses[tree] == 1:
-            for operand in _product(tree).operands:
+            for operand in as_product(tree).operands:
                 count(operand)
 
     def name(tree: Tree, text: str) -> str:
@@ -122,7 +92,7 @@ def write_source(
             return tree.name, ATOM, 0
         if tree in named:
             return named[tree], ATOM, 0
-        moment, made = of_the_moment(tree), _product(tree)
+        moment, made = of_the_moment(tree), as_product(tree)
         written = [write(item, inside_moment=moment) for item in made.operands]
         for place in _repeated(made, language, safe=tree in safe):
             operand = made.operands[place]

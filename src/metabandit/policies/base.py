@@ -137,6 +137,10 @@ class Policy(Shown, ABC):
         """Refuse a setting that this policy cannot play; takes no time."""
         return
 
+    def settings(self) -> dict[str, Any]:
+        """What tells it from others of the same name: parameters, and how play begins."""
+        return {}
+
     def content(self) -> Any:
         """The policy as a file has it (see policies/file.py), or None if no file can hold it."""
         return None
@@ -411,6 +415,9 @@ class IndexPolicy(Policy):
 
     def start_for(self, setting: Setting) -> Start:
         return self.on(setting).start
+
+    def settings(self) -> dict[str, Any]:
+        return {**self.parameters, "start": self.start}
 
     def content(self) -> Any:
         from .file import Catalogued, Expression

@@ -12,7 +12,7 @@ from typing import Any
 from ..decisions import Decision
 from ..errors import InputError, nearest
 from ..language import VARIABLES, names, parse
-from ..settings import check_keys, read_number, read_settings
+from ..settings import check_keys, read_number, read_settings, write_number
 from .base import IndexPolicy, Policy, Progress, Setting
 from .start import Start
 
@@ -194,6 +194,9 @@ class DecidedPolicy(Policy):
             self._known[key] = self.entry.decide(setting, self.values, progress)
         return self._known[key]
 
+    def settings(self) -> dict[str, Any]:
+        return self.values
+
     def content(self) -> Any:
         from .file import Catalogued
 
@@ -277,7 +280,8 @@ def read_policies(
 def with_own_names(policies: Sequence[Policy]) -> list[Policy]:
     """Return policies whose names differ where their numbers or starts do.
 
-    Two index policies of the same formula have the same name, in which their parameters do not show.
+    Policies of one formula have the same name, in which their parameters do not show; those that it takes
+    to tell them apart follow it.
 
     >>> from metabandit import IndexPolicy
     >>> pair = [IndexPolicy("r + a/n", parameters={"a": a}) for a in (1, 2)]
@@ -286,19 +290,29 @@ def with_own_names(policies: Sequence[Policy]) -> list[Policy]:
     """
     named: list[Policy] = []
     for item in policies:
-        others = [
-            other
-            for other in policies
-            if isinstance(other, IndexPolicy) and other.name == item.name
-        ]
-        if isinstance(item, IndexPolicy):
-            told = []
-            if any(other.parameters != item.parameters for other in others):
-                told += [f"{key}={number:.6g}" for key, number in item.parameters.items()]
-            if any(other.start != item.start for other in others):
-                told.append(f"start {item.start}")
-            if told:
-                item = copy(item)
-                item.name = f"{item.name} ({', '.join(told)})"
+        namesakes = [other.settings() for other in policies if other.name == item.name]
+        if told := _distinction(item.settings(), namesakes):
+            item = copy(item)
+            item.name = f"{item.name} ({', '.join(told)})"
         named.append(item)
     return named
+
+
+def _distinction(mine: Mapping[str, Any], namesakes: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The first settings that differ, as many as tell all of the same name apart."""
+    differ = [key for key in mine if any(each.get(key) != mine[key] for each in namesakes)]
+
+    def told(count: int) -> int:
+        return len({tuple(each.get(key) for key in differ[:count]) for each in namesakes})
+
+    count = next(count for count in range(len(differ) + 1) if told(count) == told(len(differ)))
+    return [_shown(key, mine[key], [each.get(key) for each in namesakes]) for key in differ[:count]]
+
+
+def _shown(key: str, value: Any, values: Sequence[Any]) -> str:
+    """A setting in six digits, or in as many as tell it from the others."""
+    if not isinstance(value, float):
+        return f"{key} {value}"
+    others = [each for each in values if isinstance(each, float) and each != value]
+    short = f"{value:.6g}"
+    return f"{key}={write_number(value) if short in map('{:.6g}'.format, others) else short}"

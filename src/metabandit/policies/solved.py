@@ -95,6 +95,9 @@ class OptimalPolicy(Policy):
             prior, self.arms, self.horizon, self.start, self.expected_reward, self.regret
         )
 
+    def settings(self) -> dict[str, Any]:
+        return {"prior": self.optimum.prior, "start": self.start}
+
     @property
     def arms(self) -> int:
         """Two or three."""

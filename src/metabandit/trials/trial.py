@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -29,6 +30,7 @@ from .testing import Test, check_level, read_test
 
 # Longer than this takes a grid that nobody wanted.
 _MOST_SECONDS = 3600.0
+_FEWER = "the number of patients (fewer than)"
 
 
 @with_progress("computing the trials")
@@ -112,54 +114,36 @@ def operating_characteristics(
     given = _read_designs(policies)
     horizon = check_horizon(horizon)
     count = _count_arms(arms, prior)
-    belief = Bernoulli(count) if prior is None else read_prior(prior, arms=count)
-    if not belief.family.binary:
-        raise InputError(
-            f"outcomes of a trial are successes or failures, but {belief} is of others"
-        )
-    points, sides = read_points(arms or (), count), [] if grid is None else read_grid(grid)
-    if not points and not sides:
-        raise InputError(
-            "no success rates were given: give some (--at 0.3,0.5; in Python, (0.3, 0.5)), or a grid "
-            "(--grid 0.1:0.9:0.1)"
-        )
+    belief = _read_belief(prior, count)
     told = Feedback.read(feedback)
     told.check(count, horizon)
-    rows = sum(len(point.means) if isinstance(point, Table) else 1 for point in points)
-    size = rows + len(sides) ** count
     if method not in METHODS:
         raise InputError(f"unknown method {method!r}; {nearest(str(method), METHODS)}")
     trials = EPISODES if episodes is None else check_whole(episodes, "the episodes", 1)
     simulated = trials if method == MONTE_CARLO or told.delay != 0 else None
-    _check_size(size, len(given), Bernoulli(count), horizon, told, simulated)
-    points += product(sides, repeat=count) if sides else ()
+    size = partial(
+        _check_size, designs=len(given), prior=Bernoulli(count), horizon=horizon, feedback=told,
+        episodes=simulated,
+    )  # fmt: skip
+    points = _read_points(arms, grid, count, size)
     asked_test = None if test is None else read_test(test, count)
     level = check_level(level)
-    share = read_number(imbalance, "the imbalance")
-    if not 0.0 <= share < 1.0:
-        raise InputError(f"the imbalance must be at least 0 and below 1, not {share:g}")
-    least = (
-        None
-        if fewer_than is None
-        else check_whole(fewer_than, "the number of patients (fewer than)", 1)
-    )
     looks = read_looks(look_every, horizon, told.ends(horizon))
-    plans = [
-        make_plan(item, horizon, prior=belief, minimum=minimum, progress=progress) for item in given
-    ]
-    names = [plan.name for plan in plans]
-    if len(set(names)) < len(names):
-        raise InputError("two designs have the same name; leave one out, or give it another name")
-    why = exact.obstacle(Bernoulli(count), plans, horizon, told)
-    chosen = _pick(method, why, asked_test, looks, episodes)
-    stopping = read_stopping(asked_test, level, looks, boundary)
     work = Work(
         horizon, told, points, asked_test, level, looks,
-        **stopping, imbalance=share, fewer_than=least,
+        **read_stopping(asked_test, level, looks, boundary),
+        imbalance=_read_share(imbalance),
+        fewer_than=None if fewer_than is None else check_whole(fewer_than, _FEWER, 1),
     )  # fmt: skip
-    done = run_designs(work, plans, chosen, trials, seed, threads, progress)
+    plans = {
+        item.name: make_plan(item, horizon, prior=belief, minimum=minimum, progress=progress)
+        for item in given
+    }
+    why = exact.obstacle(Bernoulli(count), list(plans.values()), horizon, told)
+    chosen = _pick(method, why, asked_test, looks, episodes)
+    done = run_designs(work, list(plans.values()), chosen, trials, seed, threads, progress)
     return Trial(
-        designs={name: tuple(found) for name, (found, _) in zip(names, done, strict=True)},
+        designs={name: tuple(found) for name, (found, _) in zip(plans, done, strict=True)},
         horizon=horizon,
         test=None if asked_test is None else asked_test.name,
         level=level,
@@ -169,9 +153,9 @@ def operating_characteristics(
         minimum=minimum,
         looks=looks,
         boundary=work.levels,
-        critical={name: value for name, (_, value) in zip(names, done, strict=True)},
-        imbalance=share,
-        fewer_than=least,
+        critical={name: value for name, (_, value) in zip(plans, done, strict=True)},
+        imbalance=work.imbalance,
+        fewer_than=work.fewer_than,
     )
 
 
@@ -207,7 +191,41 @@ def _read_designs(given: str | Policy | Sequence[str | Policy]) -> list[Policy]:
     found = with_own_names([design(item) for item in items])
     if not found:
         raise InputError("no design was given; name at least one, such as equal")
+    if len({item.name for item in found}) < len(found):
+        raise InputError("two designs have the same name; leave one out, or give it another name")
     return found
+
+
+def _read_belief(prior: str | Prior | None, arms: int) -> Prior:
+    """What the designs take the success rates to be."""
+    belief = Bernoulli(arms) if prior is None else read_prior(prior, arms=arms)
+    if not belief.family.binary:
+        raise InputError(
+            f"outcomes of a trial are successes or failures, but {belief} is of others"
+        )
+    return belief
+
+
+def _read_points(
+    given: Sequence[Rates] | None, grid: str | None, arms: int, check_size: Callable[[int], None]
+) -> list[Rates]:
+    """The points that were named, then those of the grid, if all of them together are not too many."""
+    points, sides = read_points(given or (), arms), [] if grid is None else read_grid(grid)
+    if not points and not sides:
+        raise InputError(
+            "no success rates were given: give some (--at 0.3,0.5; in Python, (0.3, 0.5)), or a grid "
+            "(--grid 0.1:0.9:0.1)"
+        )
+    rows = sum(len(point.means) if isinstance(point, Table) else 1 for point in points)
+    check_size(rows + len(sides) ** arms)
+    return [*points, *(product(sides, repeat=arms) if sides else ())]
+
+
+def _read_share(imbalance: float) -> float:
+    share = read_number(imbalance, "the imbalance")
+    if not 0.0 <= share < 1.0:
+        raise InputError(f"the imbalance must be at least 0 and below 1, not {share:g}")
+    return share
 
 
 def _count_arms(arms: Sequence[Rates] | None, prior: str | Prior | None) -> int:
