@@ -76,11 +76,22 @@ def run(command, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+def started(before: str = "") -> list[str]:
+    """How a process is started that runs the command line, after some lines of Python."""
+    if not before:
+        return [sys.executable, "-m", "metabandit"]
+    return [sys.executable, "-c", f"{before}\nfrom metabandit.cli import main\nmain()"]
+
+
+# As the fixture `short_reports` does in this process.
+SHORT_REPORTS = "from metabandit.learning import measure\nmeasure._MOST_EPISODES = 20_000"
+
+
 @contextlib.contextmanager
-def begin(command, folder: Path):
+def begin(command, folder: Path, before: str = ""):
     """A command that goes on in a process of its own; it is killed at the end of the block."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "metabandit", *arguments_of(command)],
+        [*started(before), *arguments_of(command)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -9,7 +9,9 @@ import time
 import pytest
 
 import metabandit
-from tests.commands import answer, begin, call, refused, run
+from tests.commands import SHORT_REPORTS, answer, begin, call, refused, run
+
+pytestmark = pytest.mark.usefixtures("short_reports")
 
 
 @pytest.mark.parametrize(
@@ -98,7 +100,7 @@ def test_a_killed_run_is_resumed_bit_for_bit(tmp_path):
 @pytest.mark.parametrize("name", ["SIGINT", pytest.param("SIGTERM", marks=pytest.mark.slow)])
 def test_an_interrupted_run_writes_the_best_so_far(tmp_path, name):
     command = "learn | --space | power-1 | --horizon | 40 | --effort | 50 | --out | policy.json"
-    with begin(command, tmp_path) as process:
+    with begin(command, tmp_path, SHORT_REPORTS) as process:
         wait_for_generations(tmp_path / "policy.trace.jsonl", 3, process)
         process.send_signal(getattr(signal, name))
         printed, errors = process.communicate(timeout=120)
@@ -111,15 +113,17 @@ def test_an_interrupted_run_writes_the_best_so_far(tmp_path, name):
     answer("evaluate | policy.json | --horizon | 40", tmp_path)
 
 
-SEARCH = """search | --horizon | 20 | --length | 4 | --strategy | ucb1-tuned | --pulls | 2500000 | --top | 3
+SEARCH = """search | --horizon | 20 | --length | 4 | --strategy | ucb1-tuned | --pulls | 500000 | --top | 3
 | --out"""
+# It keeps its state from its first step on.
+OFTEN = "from metabandit import checkpoint\ncheckpoint._WRITTEN = 0.0"
 
 
 @pytest.mark.slow
 def test_a_killed_search_is_resumed(tmp_path):
     answer(f"{SEARCH} | whole.json", tmp_path)
     state = tmp_path / "killed.search.npz"
-    with begin(f"{SEARCH} | killed.json | --threads | 1", tmp_path) as process:
+    with begin(f"{SEARCH} | killed.json | --threads | 1", tmp_path, OFTEN) as process:
         wait_until(state.exists, process)
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -133,7 +137,8 @@ def test_a_killed_search_is_resumed(tmp_path):
 
 @pytest.mark.slow
 def test_an_interrupted_search_writes_the_best_so_far(tmp_path):
-    with begin(SEARCH.replace("2500000", "200000000") + "| best.json", tmp_path) as process:
+    longer = SEARCH.replace("500000", "200000000") + "| best.json"
+    with begin(longer, tmp_path, f"{OFTEN}\n{SHORT_REPORTS}") as process:
         wait_until((tmp_path / "best.search.npz").exists, process)
         process.send_signal(signal.SIGINT)
         printed, errors = process.communicate(timeout=120)

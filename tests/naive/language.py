@@ -100,17 +100,27 @@ _OPERATIONS = {
 
 
 def apply(name: str, values: list[float]) -> float:
-    if any(math.isnan(value) for value in values):
-        return math.nan
     with np.errstate(all="ignore"):
-        return float(_OPERATIONS[name](np.float64(values[0]), np.float64(values[-1]), values))
+        return _apply(name, values)
+
+
+def _apply(name: str, values: list[float]) -> float:
+    for value in values:
+        if value != value:
+            return math.nan
+    return float(_OPERATIONS[name](np.float64(values[0]), np.float64(values[-1]), values))
 
 
 def value(tree: Tree, state: dict[str, float]) -> float:
     """The value of an expression at a state {n, r, s, t, h, K}."""
+    with np.errstate(all="ignore"):  # once: it takes longer than an operator
+        return _value(tree, state)
+
+
+def _value(tree: Tree, state: dict[str, float]) -> float:
     if isinstance(tree, Constant):
         return tree.value
     if isinstance(tree, Name):
         return state[tree.name]
     assert isinstance(tree, Apply)
-    return apply(tree.operator, [value(operand, state) for operand in tree.operands])
+    return _apply(tree.operator, [_value(operand, state) for operand in tree.operands])

@@ -24,9 +24,12 @@ class Play:
         self.horizon = horizon
         self.key = key
         self.counts = counts
+        self.begun = float(counts[0].sum())
+        self.received = 0
         self.memory: dict[str, object] = {}
 
     def receive(self, arm: int, reward: float) -> None:
+        self.received += 1
         self.rewards[arm].append(reward)
         self.totals[arm] += reward
         self.squares[arm] += reward**2
@@ -37,11 +40,11 @@ class Play:
 
     @property
     def step(self) -> int:
-        return sum(len(rewards) for rewards in self.rewards)
+        return self.received
 
     @property
     def t(self) -> float:
-        return self.counts[0].sum() + self.step
+        return self.begun + self.step
 
     def statistics(self, arm: int) -> tuple[float, float, float]:
         plays, total, squares = self.counts[:, arm]
