@@ -292,6 +292,18 @@ class _Lanes(_Kernels):
     library = _LaneLibrary
 
 
+def _without_literals(kernel: Any) -> Any:
+    """A kernel that is compiled once for all numbers: numba does so for each that a caller writes out."""
+    if hasattr(kernel, "compile"):
+        compile_or_load = kernel.compile
+        kernel.compile = lambda signature: compile_or_load(_plain(signature))
+    return kernel
+
+
+def _plain(signature: Any) -> tuple[Any, ...]:
+    return tuple(map(types.unliteral, normalize_signature(signature)[0]))
+
+
 def _compiled_once(kernel: Any, *, separate: bool = False) -> Any:
     """Let one process compile a kernel; others that want it meanwhile wait, and find it on disk.
 
@@ -308,11 +320,11 @@ def _compiled_once(kernel: Any, *, separate: bool = False) -> Any:
 
     @functools.wraps(compile_or_load)
     def alone(signature: Any) -> Any:
-        if signature in kernel.overloads:
-            return compile_or_load(signature)
+        arguments = _plain(signature)
+        if arguments in kernel.overloads:
+            return compile_or_load(arguments)
         with global_compiler_lock, _alone(lock), _SPENT:
-            entry = compile_or_load(signature)
-            arguments = normalize_signature(signature)[0]
+            entry = compile_or_load(arguments)
             made = kernel.overloads[arguments]
             # numba forgets this where it loads a library.
             made.library._reload_init.update(made.reload_init)
@@ -361,7 +373,7 @@ _LANE: dict[str, Any] = {**_INNER, "pipeline_class": _Lanes, "forceinline": True
 
 def part(function: Any) -> Any:
     """Compile a function that only kernels call, which makes no arrays, into what calls it."""
-    return numba.jit(function, **_FLAGS, **_INNER)
+    return _without_literals(numba.jit(function, **_FLAGS, **_INNER))
 
 
 def spliced(function: Any) -> Any:
@@ -377,13 +389,13 @@ def lane(function: Any) -> Any:
 
     LLVM keeps larger functions as calls, and a loop with a call in it is not vectorised.
     """
-    return numba.jit(function, **_FLAGS, **_LANE)
+    return _without_literals(numba.jit(function, **_FLAGS, **_LANE))
 
 
 def exact_lane(function: Any) -> Any:
     """The same without fused multiplication and addition: what it computes does not depend on what surrounds it."""
     flags = {**_FLAGS, "fastmath": {"nsz"}}
-    return numba.jit(function, **flags, **_LANE)
+    return _without_literals(numba.jit(function, **flags, **_LANE))
 
 
 def jit_as(name: str, kernel: Any) -> Any:
