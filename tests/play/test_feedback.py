@@ -119,7 +119,7 @@ def test_batches_of_a_journal_are_played_again(tmp_path):
 def test_an_arm_that_leaves_no_room_for_the_shares_is_refused():
     player = mb.policy("ucb1").player(["a", "b"], min_share=0.5)
     with pytest.raises(
-        mb.InputError, match="3 arms cannot each keep a share of 0.5; retire another"
+        mb.InputError, match=r"3 arms cannot each keep a share of 0\.5; retire another"
     ):
         player.add("c")
     player.retire("a")
