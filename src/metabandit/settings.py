@@ -120,7 +120,7 @@ def read_seconds(text: str) -> float:
         )
     if float(match.group(1)) == 0.0:
         raise InputError(
-            f"a time limit must be greater than 0 seconds, not {text!r}; give such as 90s, or leave it out "
-            f"for no limit"
+            f"a time limit must be greater than 0 seconds, not {text!r}; give such as 90s, 5m or 1h, or "
+            f"leave it out for no limit"
         )
     return float(match.group(1)) * {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}[match.group(2)]

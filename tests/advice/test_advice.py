@@ -370,6 +370,12 @@ def test_a_time_limit_has_an_answer_and_ends(monkeypatch):
 
 
 @pytest.mark.slow
+def test_a_time_limit_that_is_over_at_once_has_an_answer():
+    found = mb.advise(mb.Bernoulli(arms=2), 10, time_limit=1e-6)
+    assert found.stopped == "time limit"
+    assert "No time was left to learn a policy." in found.notes
+
+
 def test_an_effort_with_a_time_limit_ends_before_it():
     long = mb.advise(mb.Bernoulli(arms=3), 20, time_limit=1000.0, **SMALL)
     short = mb.advise(mb.Bernoulli(arms=3), 20, **SMALL)

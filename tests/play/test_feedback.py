@@ -116,6 +116,19 @@ def test_batches_of_a_journal_are_played_again(tmp_path):
         assert kept["min_share"] == 0.02
 
 
+def test_an_arm_that_leaves_no_room_for_the_shares_is_refused():
+    player = mb.policy("ucb1").player(["a", "b"], min_share=0.5)
+    with pytest.raises(
+        mb.InputError, match=r"3 arms cannot each keep a share of 0\.5; retire another"
+    ):
+        player.add("c")
+    player.retire("a")
+    player.add("c")
+    assert player.probabilities() == {"b": 0.5, "c": 0.5}
+    with pytest.raises(mb.InputError, match="3 arms cannot each keep"):
+        player.add("a")
+
+
 def test_shares_of_a_player():
     player = mb.policy("greedy").player(2, seed=8, min_share=0.2)
     player.update_many([(0, 1.0), (1, 0.0)])

@@ -228,6 +228,13 @@ def test_groups_of_arms_and_outliers_are_implausible():
         assert any("does not fit this prior well" in warning for warning in fitted.warnings())
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_history_that_is_further_than_any_drawn_in_every_entry():
+    clicks = [30 + 7 * place for place in range(12)]
+    past = {"test": np.repeat(range(6), 2), "sent": [10**15] * 12, "clicks": clicks}
+    assert mb.fit_prior(past).plausible < 0.02
+
+
 def test_other_histories_of_the_same_tests():
     fitted = mb.fit_prior(draw_history(TRUE, 40, 1250, seed=9))
     priors = fitted.resampled(40, seed=1)

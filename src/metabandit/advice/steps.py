@@ -336,6 +336,9 @@ class Steps:
 
     def _learn(self, clock: TimeLimit) -> None:
         """Power-1, learned with a small part of what `learn` spends."""
+        if not clock.left:
+            self.notes.append("No time was left to learn a policy.")
+            return
         task, share = self.searched, self._affordable("learning", clock)
         effort, episodes = _EFFORT * share, FEWEST
         if self._learns_exactly():

@@ -452,7 +452,13 @@ class Player(Shown):
                     f"the start of {self.name} has a number for each of its arms, so none is known "
                     f"for the arm {name!r}; begin again with a start for all arms"
                 )
-            self._rule.check([*self.arms, name])
+            arms, share = [*self.arms, name], self.terms.min_share
+            if len(arms) * share > 1.0 + 1e-12:
+                raise InputError(
+                    f"{len(arms)} arms cannot each keep a share of {share:g}; retire another arm before "
+                    f"you add {name!r}, or begin again with a smaller min_share"
+                )
+            self._rule.check(arms)
             self._log([ADD, name])
             if known is None:
                 assert self.terms.begin is not None
@@ -711,7 +717,8 @@ class Player(Shown):
             chances = [float(arm is wanted) for arm in active]
         else:
             chances = self._rule.chances(self._moment(active))
-        share = self.terms.min_share
+        # Of arms that several processes added at once there may be too many.
+        share = min(self.terms.min_share, 1.0 / len(active))
         return [share + (1.0 - len(active) * share) * chance for chance in chances]
 
     def _memory(self) -> tuple[dict[str, Any], list[tuple[int, ...]]] | None:

@@ -407,7 +407,8 @@ def _plausible(history: History, model: str, maxima: list[Maximum]) -> float:
     ranks = sums.argsort(axis=0).argsort(axis=0)
     scores = ndtri((ranks + 0.5) / (count + 1.0))
     scores = np.sort((scores - scores.mean(axis=1, keepdims=True)), axis=1)
-    scores /= scores.std(axis=1, keepdims=True)
+    # All are alike in a history that is the furthest in every entry.
+    scores /= scores.std(axis=1, keepdims=True) + 1e-300
     expected = (np.arange(entries) + 0.5) / entries
     shape = ((ndtr(scores) - expected) ** 2).sum(axis=1)
     center, width = sums[1:].mean(axis=0), sums[1:].std(axis=0) + 1e-300

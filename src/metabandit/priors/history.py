@@ -414,7 +414,9 @@ def _read_counts(sheet: Sheet, columns: Mapping[str, int]) -> History:
             entries.add(*label, plays, successes)
         else:
             unplayed += 1
-    notes = [f"{unplayed} arms without plays were left out"] if unplayed else []
+    notes = (
+        [f"{unplayed} arm{'' if unplayed == 1 else 's'} without plays left out"] if unplayed else []
+    )
     for arm, found in sums.items():
         rows = sum(name == arm for _, name in entries.rows)
         if len(found) == rows > 1:
