@@ -161,12 +161,16 @@ def intervals(axes: Any, series: Mapping[str, Sequence[IntervalRow]], *, x: str)
 DotRow = tuple[str, str, Sequence[float | None]]
 
 
-def dots(rows: Sequence[DotRow], series: Sequence[str], *, x: str, least: float) -> Any:
-    """One row per policy, one mark per series, on a logarithmic axis; less than `least` is drawn there."""
+# Where what is less is drawn, in percent.
+_LEAST = 0.01
+
+
+def dots(rows: Sequence[DotRow], series: Sequence[str], *, x: str) -> Any:
+    """One row per policy, one mark per series, on a logarithmic axis from 0.01 % on."""
     figure, axes = new_axes(height=1.2 + 0.25 * len(rows))
     places = np.arange(len(rows))[::-1]
     shown = [
-        [None if value is None else max(value, least) for value in values] for _, _, values in rows
+        [None if value is None else max(value, _LEAST) for value in values] for _, _, values in rows
     ]
     for number, name in enumerate(series):
         marks = [(values[number], y) for values, y in zip(shown, places, strict=True)]

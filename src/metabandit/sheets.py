@@ -21,6 +21,8 @@ from .errors import InputError
 from .files import read_text
 
 POINT, COMMA = ".", ","
+# What messages call columns that are given by name.
+_HISTORY = "the history"
 # What programs write into a cell that has no value.
 _BLANK = {"", "-", "–", "na", "n/a", "nan", "nat", "<na>", "null", "none", "#n/a", "#div/0!"}
 _SPACES = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "’": "'"})
@@ -155,14 +157,14 @@ def _encoding(path: str | Path) -> str:
     return "utf-16" if head[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
 
 
-def make_sheet(columns: Mapping[str, Iterable[Any]], name: str = "the history") -> Sheet:
+def make_sheet(columns: Mapping[str, Iterable[Any]]) -> Sheet:
     """The same from columns by name, such as those of a data frame."""
     cells = {str(title): [_cell(item) for item in columns[title]] for title in columns.keys()}  # noqa: SIM118
     lengths = {title: len(column) for title, column in cells.items()}
     if len(set(lengths.values())) > 1:
-        raise InputError(f"the columns of {name} must be of one length, not {lengths}")
+        raise InputError(f"the columns of {_HISTORY} must be of one length, not {lengths}")
     rows = tuple(zip(*cells.values(), strict=True))
-    return Sheet(name, tuple(cells), rows, tuple(range(1, len(rows) + 1)))
+    return Sheet(_HISTORY, tuple(cells), rows, tuple(range(1, len(rows) + 1)))
 
 
 def _cell(item: Any) -> str:

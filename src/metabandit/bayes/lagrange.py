@@ -101,12 +101,9 @@ def advantages(means: tuple[float, float], prices: Array) -> Array:
     return table
 
 
-def prices_of(prior: Bernoulli, horizon: int) -> Array:
-    """The price of a play after each number of plays."""
-    return _prices(prior.alpha, prior.beta, horizon)
-
-
 @cache
-def _prices(alpha: tuple[float, ...], beta: tuple[float, ...], horizon: int) -> Array:
+def prices_of(means: tuple[tuple[float, float], ...], horizon: int) -> Array:
+    """The price of a play after each number of plays, for arms with these Beta(a, b) means."""
+    alpha, beta = zip(*means, strict=True)
     prior = Bernoulli(alpha=alpha, beta=beta)
     return lagrangian_prices(prior, horizon, lambda work, count: list(map(work, range(count))))[1]

@@ -163,7 +163,7 @@ def reachable_sample(
     sums, squares = _rewards(prior, plays - waits, rng)
     problems = problems_of(prior, horizon, begin, waiting=waiting)
     drawn = {"groups": groups, "arms": arms, "seed": seed}
-    values = _variables(plays, waits, sums, squares, counts, horizon)
+    values = variables_after(plays, waits, sums, squares, counts, horizon)
     return Sample(values, {"domain": "reachable", "problems": problems, **drawn})
 
 
@@ -220,7 +220,7 @@ def every_state(prior: Prior, horizon: int, *, start: str | Start | None = None)
     n1, s1, n2, s2 = np.array(states).T
     wins = np.stack([s1, s2])
     plays = np.stack([n1, n2])
-    values = _variables(plays, np.zeros_like(plays), wins, wins, counts, horizon)
+    values = variables_after(plays, np.zeros_like(plays), wins, wins, counts, horizon)
     problems = problems_of(prior, horizon, begin)
     return Sample(values, {"domain": "every state", "problems": problems, "arms": 2})
 
@@ -258,7 +258,7 @@ def _rewards(
     return sums, squares
 
 
-def _variables(
+def variables_after(
     plays: np.ndarray[Any, Any],
     waits: np.ndarray[Any, Any],
     sums: Any,

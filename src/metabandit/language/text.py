@@ -70,10 +70,10 @@ class _Reader:
             return value
         return ""
 
-    def require(self, symbol: str, purpose: str) -> None:
-        if not self.accept(symbol):
+    def close(self, what: str) -> None:
+        if not self.accept(")"):
             _, value, position = self.tokens[self.next]
-            self.fail(f"expected {symbol!r} {purpose}, found {value or 'the end'!r}", position)
+            self.fail(f"expected ')' to close {what}, found {value or 'the end'!r}", position)
 
     @contextmanager
     def deeper(self) -> Iterator[None]:
@@ -143,7 +143,7 @@ class _Reader:
             return Name(value)
         if value == "(":
             tree = self.sum()
-            self.require(")", "to close the parenthesis")
+            self.close("the parenthesis")
             return tree
         self.fail(f"expected a number, a variable or '(', found {value or 'the end'!r}", position)
 
@@ -153,7 +153,7 @@ class _Reader:
         arguments = [self.sum()]
         while self.accept(","):
             arguments.append(self.sum())
-        self.require(")", f"to close the arguments of {name}")
+        self.close(f"the arguments of {name}")
         arity = self.functions[name].arity
         if arity is None:
             if polynomial_degree(len(arguments)) is None:

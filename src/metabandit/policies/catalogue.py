@@ -95,7 +95,7 @@ class Entry:
     needed: str | None = None
     start: Start | Callable[[Setting, Mapping[str, float]], Start] | None = None
     decide: Callable[[Setting, Mapping[str, float], Progress | None], Decision] | None = None
-    check: Callable[[Setting, str], None] | None = None
+    check: Callable[[Setting, str], object] | None = None
     index: Callable[[Setting, Mapping[str, float], str], IndexPolicy] | None = None
     binary: bool = False
     reads_prior: bool = False

@@ -49,10 +49,6 @@ def _fixed_test(
     return ByTest(max(1, math.ceil(values["share"] * horizon / setting.arms - 1e-9)))
 
 
-def _needs_horizon(setting: Setting, name: str) -> None:
-    setting.need_horizon(name)
-
-
 def _ab_test(setting: Setting, values: Mapping[str, float], progress: Progress | None) -> Decision:
     return ByTest(math.ceil(values["least"]), values["alpha"])
 
@@ -148,7 +144,7 @@ _TODAY = (
         BELIEF,
         start=start_of_belief,
         decide=_by_belief("kg"),
-        check=_needs_horizon,
+        check=Setting.need_horizon,
         reads_prior=True,
         slowness=20.0,
     ),
@@ -159,7 +155,7 @@ _TODAY = (
         BELIEF,
         start=start_of_belief,
         decide=_by_belief("kg-star"),
-        check=_needs_horizon,
+        check=Setting.need_horizon,
         reads_prior=True,
         slowness=3000.0,
     ),
@@ -178,7 +174,7 @@ _TODAY = (
         (SIGMA,),
         start=Start(),
         decide=_ada_ucb,
-        check=_needs_horizon,
+        check=Setting.need_horizon,
         reads_prior=True,
     ),
     Entry(
@@ -237,7 +233,7 @@ _TESTS = (
         (Parameter("share", 0.2, above=0.0, below=1.0),),
         start=Start(FREE),
         decide=_fixed_test,
-        check=_needs_horizon,
+        check=Setting.need_horizon,
     ),
     Entry(
         "ab-test",

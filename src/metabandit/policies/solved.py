@@ -431,13 +431,11 @@ def whittle(setting: Setting, values: Mapping[str, float], progress: Progress | 
 
     from ..bayes.gittins import means_of
     from ..bayes.lagrange import advantages, prices_of
-    from ..priors import Bernoulli
 
     horizon = setting.need_horizon("whittle")
-    means = means_of(_prior(setting))
-    alpha, beta = zip(*means, strict=True)
-    prices = prices_of(Bernoulli(alpha=alpha, beta=beta), horizon)
+    means = tuple(means_of(_prior(setting)))
+    prices = prices_of(means, horizon)
     kinds = list(dict.fromkeys(means))
     table = np.stack([advantages(kind, prices) for kind in kinds])
     levels = tuple(range(1, horizon + 1))
-    return ByTable(horizon, table, levels, tuple(map(kinds.index, means)), tuple(means))
+    return ByTable(horizon, table, levels, tuple(map(kinds.index, means)), means)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..drawing import BLUE, INK, LINES, SKY, VERMILION, logarithmic, new_axes
+from ..formulas.sample import variables_after
 from ..language.values import evaluate_tree
 from ..policies import IndexPolicy, OptimalPolicy, Policy, Setting
 from ..policies import policy as read_policy
@@ -28,22 +29,9 @@ def indices(
 ) -> Array:
     """The index of each arm, [arm, state], after so many plays and wins of each arm."""
     policy = policy.on(Setting.of(prior, horizon))
-    pseudo = policy.start.counts(prior)
-    count = plays + pseudo[0][:, None]
-    total = wins + pseudo[1][:, None]
-    squares = wins + pseudo[2][:, None]
+    counts = policy.start.counts(prior)
     with np.errstate(all="ignore"):
-        mean = total / count
-        spread = np.sqrt(np.maximum(squares / count - mean**2, 0.0))
-    made = plays.sum(axis=0)
-    values = {
-        "n": count,
-        "r": mean,
-        "s": spread,
-        "t": made + pseudo[0].sum(),
-        "h": horizon - made,
-        "K": float(prior.arms),
-    }
+        values = variables_after(plays, np.zeros_like(plays), wins, wins, counts, horizon)
     return np.broadcast_to(evaluate_tree(policy.bound, values), plays.shape)
 
 

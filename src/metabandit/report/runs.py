@@ -189,7 +189,7 @@ def _above_floor(value: Run, prefix: str) -> Figure | None:
         "Regret above the Bayes-optimal floor",
         "How much more regret each policy has than the best possible one. Marks at 0.01 % mean "
         f"0.01 % or less.{noise}",
-        partial(dots, rows, series, x=x, least=0.01),
+        partial(dots, rows, series, x=x),
     )
 
 

@@ -49,7 +49,7 @@ def above_floor(records: Records) -> Figure | None:
         "Regret above the Bayes-optimal floor",
         "How much more regret each policy has than the Bayes-optimal one, on the paper's prior, by horizon. Tuned "
         "and learned policies were trained for the horizon shown. Marks at 0.01 % mean 0.01 % or less.",
-        partial(dots, rows, series, x=x, least=0.01),
+        partial(dots, rows, series, x=x),
     )
 
 
