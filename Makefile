@@ -22,6 +22,11 @@ export PYTHONDONTWRITEBYTECODE :=
 	$(BIN)/pip install --quiet --no-compile --editable '.[dev]'
 	touch .venv/run $@
 
+# Python compiles the tests, and what they import, once: not each process of the tests for itself.
+.venv/collected: .venv/dev
+	$(BIN)/pytest --collect-only -qq > /dev/null
+	touch $@
+
 # What people run first is compiled once, so that no first result waits for it.
 .venv/compiled: .venv/run $(wildcard src/metabandit/kernels/*.py) src/metabandit/numerics.py src/metabandit/lookahead.py
 	$(BIN)/metabandit compile
@@ -45,12 +50,12 @@ lint: .venv/dev
 
 # Everything that is quick: before every commit. Kernels are compiled while the checks run.
 check: .venv/dev
-	@$(MAKE) --no-print-directory --jobs 2 lint .venv/compiled
+	@$(MAKE) --no-print-directory --jobs 2 lint .venv/collected .venv/compiled
 	$(BIN)/pytest -n 2 --dist worksteal -m "not slow and not cluster and not browser"
 
 # Everything. The third process uses the time that tests of clusters wait.
 test: .venv/dev
-	@$(MAKE) --no-print-directory --jobs 2 lint .venv/compiled
+	@$(MAKE) --no-print-directory --jobs 2 lint .venv/collected .venv/compiled
 	$(BIN)/pytest -n 3 --dist worksteal
 
 # Speed against peers, in one run on one thread; then that of exact evaluation, of live play, and of stores and the service.

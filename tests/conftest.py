@@ -23,8 +23,9 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    """Clusters first: they wait much, which others can use, and share a scheduler."""
-    items.sort(key=lambda item: item.get_closest_marker("cluster") is None)
+    """Clusters first: they wait much, which others can use, and share a scheduler. Short tests come last."""
+    long = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: (not item.get_closest_marker("cluster"), item.path not in long))
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -26,6 +26,13 @@ def wait_for(path):
         time.sleep(0.02)
 
 
+def ready():
+    """What a worker is asked first by any run."""
+    from metabandit.workers import describe
+
+    describe()
+
+
 def figures(value):
     """Everything but times."""
     if isinstance(value, dict):
@@ -78,13 +85,20 @@ class Site:
 
     def add(self, workers=1, *, path=None):
         """Start workers, which find the modules on `path` first; the tests by default."""
-        wanted = len(self.client.nthreads()) + workers
+        if not workers:
+            return
+        known = self.client.nthreads()
+        wanted = len(known) + workers
         for _ in range(workers):
             self.started += 1
             log = self.folder / f"worker{self.started}.log"
             options = (self.address, "--nthreads", str(self.threads), "--no-nanny")
             self.workers.append(self._start(log, "dask_worker", *options, path=path))
         until(lambda: len(self.client.nthreads()) == wanted, "the workers")
+        # A run does not wait long for what they say of themselves, and on a busy machine imports take longer.
+        self.client.run(
+            ready, workers=[name for name in self.client.nthreads() if name not in known]
+        )
 
     def have(self, workers):
         """Have so many, all of them of this version, and count pieces from now on."""

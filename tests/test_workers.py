@@ -185,8 +185,9 @@ def test_in_one_process_nothing_of_this_is_loaded(tmp_path):
     code = """
 import sys
 import metabandit as mb
-mb.learn("ucb1", mb.Bernoulli(arms=2), 10, generations=1)
-mb.search(mb.Bernoulli(arms=2), 10, length=2)
+mb.learn("ucb1", mb.Bernoulli(arms=2), 10, generations=1, measured=False)
+mb.search(mb.Bernoulli(arms=2), 10, length=2, measured=False)
+mb.evaluate("ucb1", mb.Bernoulli(arms=2), 10, episodes=100)
 for name in ("distributed", "dask", "cloudpickle", "metabandit.cluster"):
     assert name not in sys.modules, name
 """
@@ -405,7 +406,7 @@ def test_large_tables_stay_here(small):
 @pytest.mark.slow
 def test_a_pool_that_breaks_says_so(small, tmp_path):
     out = tmp_path / "policy.json"
-    options = {"episodes": 400, "generations": 12, "measured": False}
+    options = {"episodes": 400, "generations": 5, "measured": False}
     wanted = mb.learn("ucb1", mb.Bernoulli(arms=4), 100, **options)
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
 

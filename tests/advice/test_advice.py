@@ -30,6 +30,8 @@ from metabandit.policies.beliefs import stated
 from tests import tiers
 from tests.commands import call
 
+pytestmark = pytest.mark.usefixtures("short_reports")
+
 SMALL = {"effort": 0.001, "seed": 3}
 TODAY = "split-then-winner:share=0.2"
 

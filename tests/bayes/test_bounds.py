@@ -88,8 +88,8 @@ def test_charge_bound_is_that_of_fractions_and_above_the_best_reward(means, hori
 
 
 @pytest.mark.slow
-def test_charge_bound_of_three_arms_and_six_plays_is_that_of_fractions():
-    test_charge_bound_is_that_of_fractions_and_above_the_best_reward((UNIFORM,) * 3, 6)
+def test_charge_bound_of_three_arms_and_five_plays_is_that_of_fractions():
+    test_charge_bound_is_that_of_fractions_and_above_the_best_reward((UNIFORM,) * 3, 5)
 
 
 @pytest.mark.parametrize(("means", "horizon"), [CASES[2], CASES[3], CASES[4]])

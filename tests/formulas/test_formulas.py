@@ -24,6 +24,8 @@ from metabandit.workers import Workers
 from tests import naive
 from tests.tiers import some
 
+pytestmark = pytest.mark.usefixtures("short_reports")
+
 TWO = mb.Bernoulli(arms=2)
 SMALL = mb.Grammar(
     operators=("add", "divide", "min", "sqrt", "ln", "negate"),

@@ -22,7 +22,7 @@ def gittins_index(n: int, s: int, left: int, alpha: float, beta: float) -> float
         return going_on(n, s, left)
 
     low, high = 0.0, 1.0
-    for _ in range(50):
+    for _ in range(30):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if gain(middle) > 0 else (low, middle)
     return low
@@ -39,7 +39,7 @@ def gaussian_bonus(level: int, spread: float, noise: float, discount: float) -> 
     grid = np.linspace(-7.0, 7.0, 2001)
     ahead = 0.0 if discount == 1.0 else 1.0 / (1.0 - discount)
     value = np.maximum(grid * deviation[-1], 0.0) * ahead
-    nodes = np.linspace(-6.0, 6.0, 121)
+    nodes = np.linspace(-6.0, 6.0, 61)
     weights = np.exp(-0.5 * nodes**2) / np.sum(np.exp(-0.5 * nodes**2))
     for n in range(level - 1, -1, -1):
         y, after = grid * deviation[n], grid * deviation[n + 1]

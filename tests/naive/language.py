@@ -34,11 +34,9 @@ def kl_upper(mean: float, bound: float) -> float:
 def polynomial(values: list[float], weights: list[float]) -> float:
     """The sum of all weights times products of powers of the four values."""
     degree = round(len(weights) ** 0.25) - 1
-    exponents = itertools.product(range(degree + 1), repeat=4)
-    return sum(
-        weight * math.prod(value**power for value, power in zip(values, powers, strict=True))
-        for weight, powers in zip(weights, exponents, strict=True)
-    )
+    powers = [[value**power for power in range(degree + 1)] for value in values]
+    products = map(math.prod, itertools.product(*powers))
+    return sum(weight * product for weight, product in zip(weights, products, strict=True))
 
 
 # Of the first value and the last, as NumPy's numbers, and of all as they are.

@@ -6,8 +6,6 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 from functools import partial
 
 import pytest
@@ -15,20 +13,18 @@ import pytest
 import metabandit as mb
 from metabandit import files
 from metabandit import journal as lines
+from tests.forked import forked
 
 TWO = mb.Bernoulli(arms=2)
 
 
-SERVICE = """
-import sys
-import metabandit as mb
-player = mb.policy("ucb1-tuned").player(arms=3, seed=5, journal=sys.argv[1])
-print("begin", player.plays, flush=True)
-for _ in range(1000):
-    arm = player.select()
-    player.update(arm, arm == 1)
-    print(player.plays, flush=True)
-"""
+def play(folder, say):
+    player = mb.policy("ucb1-tuned").player(arms=3, seed=5, journal=folder / "plays.jsonl")
+    say("begin", player.plays)
+    for _ in range(1000):
+        arm = player.select()
+        player.update(arm, arm == 1)
+        say(player.plays)
 
 
 def test_a_kill_loses_nothing_that_was_acknowledged(tmp_path):
@@ -36,18 +32,16 @@ def test_a_kill_loses_nothing_that_was_acknowledged(tmp_path):
     rng = random.Random(1)
     acknowledged = 0
     for _ in range(20):
-        command = [sys.executable, "-c", SERVICE, str(journal)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None
-            first = process.stdout.readline().split()
+        with forked(play, tmp_path) as (process, said):
+            first = said.readline().split()
             assert first[0] == "begin"
             # One more than was acknowledged may have been written.
             assert acknowledged <= int(first[1]) <= acknowledged + 1
             acknowledged = int(first[1])
             for _ in range(rng.randrange(60)):
-                acknowledged = int(process.stdout.readline())
-            process.send_signal(signal.SIGKILL)
-            rest = process.stdout.read().split("\n")
+                acknowledged = int(said.readline())
+            os.kill(process, signal.SIGKILL)
+            rest = said.read().split("\n")
             whole = [line for line in rest[:-1] if line]
             acknowledged = int(whole[-1]) if whole else acknowledged
     player = mb.load_player(journal)
@@ -346,16 +340,19 @@ def flipped(content, bit):
 @pytest.mark.parametrize(
     "step", [pytest.param(23, id="some"), pytest.param(1, id="all", marks=pytest.mark.slow)]
 )
-def test_every_flipped_bit_is_noticed(tmp_path, kind, step):
+def test_every_flipped_bit_is_noticed(tmp_path, kind, step, monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)  # nothing crashes here
     path = states(tmp_path)[kind]
     content = path.read_bytes()
     mb.load_player(path).close()
     kept = path.read_bytes()
     assert kept == content
     for bit in range(0, 8 * len(content), step):
-        path.write_bytes(flipped(content, bit))
+        with path.open("r+b") as file:  # in place, which takes less than a new file
+            file.write(flipped(content, bit))
         with pytest.raises(mb.InputError):
             mb.load_player(path).close()
+        assert path.stat().st_size == len(content)
 
 
 def test_lines_that_are_lost_or_swapped_are_noticed(tmp_path):
@@ -367,20 +364,16 @@ def test_lines_that_are_lost_or_swapped_are_noticed(tmp_path):
             mb.load_player(path)
 
 
-KILLED = """
-import sys
-import metabandit as mb
-folder = sys.argv[1]
-player = mb.policy("ucb1-tuned").player(arms=3, seed=5, journal=folder + "/plays.jsonl")
-print("begin", player.plays, flush=True)
-for number in range(100000):
-    player.update(player.select(), 1)
-    print(player.plays, flush=True)
-    if number % 3 == 0:
-        player.compact()
-    if number % 3 == 1:
-        player.save(folder + "/player.json")
-"""
+def play_and_save(folder, say):
+    player = mb.policy("ucb1-tuned").player(arms=3, seed=5, journal=folder / "plays.jsonl")
+    say("begin", player.plays)
+    for number in range(100000):
+        player.update(player.select(), 1)
+        say(player.plays)
+        if number % 3 == 0:
+            player.compact()
+        if number % 3 == 1:
+            player.save(folder / "player.json")
 
 
 def kill_often(folder, kills, seed):
@@ -388,15 +381,13 @@ def kill_often(folder, kills, seed):
     rng = random.Random(seed)
     acknowledged = 0
     for _ in range(kills):
-        command = [sys.executable, "-c", KILLED, str(folder)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None
-            begin = int(process.stdout.readline().split()[1])
+        with forked(play_and_save, folder) as (process, said):
+            begin = int(said.readline().split()[1])
             assert acknowledged <= begin <= acknowledged + 1
             for _ in range(rng.randrange(2, 20)):
-                acknowledged = int(process.stdout.readline())
-            process.send_signal(signal.SIGKILL)
-            whole = process.stdout.read().split("\n")[:-1]
+                acknowledged = int(said.readline())
+            os.kill(process, signal.SIGKILL)
+            whole = said.read().split("\n")[:-1]
             acknowledged = int(whole[-1]) if whole else acknowledged
         # What one that was killed in the middle of naming a file left is gone when the next has written.
         own = f".metabandit.{process.pid}."

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import pickle
 import random
 import signal
-import subprocess
-import sys
 import threading
 from functools import partial
 
@@ -18,6 +17,7 @@ from hypothesis import strategies as st
 
 import metabandit as mb
 from metabandit.journal import seal
+from tests.forked import forked
 from tests.tiers import some
 
 TWO = mb.Bernoulli(arms=2)
@@ -87,27 +87,23 @@ def test_a_player_that_was_stopped_goes_on_as_if_it_had_not(
     assert results[0] == results[1]
 
 
-SAVER = """
-import sys
-import metabandit as mb
-player = mb.policy("ucb1").player(arms=200, seed=5)
-print("ready", flush=True)
-while True:
-    player.update(0, 1)
-    player.save(sys.argv[1])
-"""
+def save_again_and_again(path, say):
+    player = mb.policy("ucb1").player(arms=200, seed=5)
+    say("ready")
+    while True:
+        player.update(0, 1)
+        player.save(path)
 
 
 def test_a_kill_leaves_the_old_file_or_the_new_one(tmp_path):
     path = tmp_path / "player.json"
     for round_ in range(5):
-        command = [sys.executable, "-c", SAVER, str(path)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-            process.stdout.readline()
+        with forked(save_again_and_again, path) as (process, said):
+            said.readline()
             while not path.exists():
                 pass
             threading.Event().wait(0.02 * round_)
-            process.send_signal(signal.SIGKILL)
+            os.kill(process, signal.SIGKILL)
         assert mb.load_player(path).plays > 0
 
 

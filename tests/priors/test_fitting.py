@@ -77,7 +77,7 @@ def test_intervals_cover_the_truth():
 def test_intervals_of_levels_cover_the_truth(model, prior, draw):
     count = 8 if model is BetaLevels else 40
     truth = (prior.mean, prior.between, prior.within)
-    covered = truth_is_covered(model, truth, (draw(prior, 40, 1250, seed) for seed in range(count)))
+    covered = truth_is_covered(model, truth, (draw(prior, 20, 1250, seed) for seed in range(count)))
     # No more misses than chance has in one of 1000 such tests.
     assert (scipy.stats.binom.cdf(covered, count, 0.95) > 1e-3).all(), covered
 

@@ -8,6 +8,8 @@ from metabandit.studies.records import Records
 from metabandit.studies.run import RECORDS, Runner, reproduce
 from metabandit.studies.today import SCALES, SETTINGS, policies_of, steps, today_report
 
+pytestmark = pytest.mark.usefixtures("short_reports")
+
 TINY = {"episodes": 60, "fewer": 4, "effort": 0.002, "floor": 0.02, "longest": 10, "most": 5}
 
 
