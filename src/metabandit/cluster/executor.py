@@ -18,7 +18,7 @@ from concurrent.futures import CancelledError, Executor, Future
 from functools import partial
 from typing import Any
 
-from ..errors import InputError, WorkerError
+from ..errors import InputError, WorkerError, about
 from ..settings import check_whole
 from ..workers import compare, describe
 from .joining import REACH, check_address, gone, join
@@ -153,7 +153,8 @@ class Cluster(Executor):
                 "machine with a number of workers (--workers 4): give one of them"
             )
         if workers is not None:
-            workers = check_whole(workers, "the number of workers", 1, most=1024)
+            with about("workers"):
+                workers = check_whole(workers, "the number of workers", 1, most=1024)
         else:
             check_address(address)
         self._lock = threading.Lock()

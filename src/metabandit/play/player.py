@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, overload
 
-from ..errors import InputError, nearest
+from ..errors import InputError, about, nearest
 from ..feedback import COUNT, PATIENCE
 from ..files import check_new, written
 from ..journal import Journal, seal
@@ -130,8 +130,11 @@ class Terms:
                 f"unknown choice {self.on_duplicate!r} for on_duplicate; "
                 f"{nearest(str(self.on_duplicate), ways)}"
             )
-        if self.expire is not None and not read_number(self.expire, "expire") > 0.0:
-            raise InputError(f"expire is a number of seconds above 0, not {self.expire!r}")
+        with about("expire"):
+            if self.expire is not None:
+                object.__setattr__(self, "expire", read_number(self.expire, "expire"))
+                if self.expire <= 0.0:
+                    raise InputError(f"expire is a number of seconds above 0, not {self.expire!r}")
         if self.expired is not None and self.expire is None:
             raise InputError("expired is the reward of choices that expire; give expire=, too")
 

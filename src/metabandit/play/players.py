@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..data import read_data, write_data
-from ..errors import InputError
+from ..errors import InputError, about
 from ..feedback import IMMEDIATE, Feedback
 from ..files import read_json, read_text
 from ..journal import Journal, unseal
@@ -87,6 +87,7 @@ class _State:
                 raise ValueError(f"choices: {choice!r} is of an arm {arm_name!r} that is not there")
 
 
+@about("seed")
 def check_player_seed(seed: object) -> int:
     """A seed; all 64 bits, as the seeds of single episodes have (numerics.episode_seed)."""
     return check_whole(seed, "the seed", 0, most=2**64 - 1)
@@ -99,7 +100,9 @@ def _read_prior(prior: str | Prior | None, arms: int) -> Prior | None:
 
     known = read_prior(prior, arms=arms if isinstance(prior, str) else None)
     if known.arms != arms:
-        raise InputError(f"the prior {known} is for {known.arms} arms, but there are {arms}")
+        raise InputError(
+            f"the prior {known} is for {known.arms} arms, but there are {arms}", about="prior"
+        )
     return known
 
 
@@ -166,7 +169,7 @@ def make_player(
         min_share=feedback.min_share,
         pending=feedback.pending,
         on_duplicate=on_duplicate,
-        expire=None if expire is None else read_number(expire, "expire"),
+        expire=expire,
         expired=None if expired is None else allowed.check(expired),
         warm=warm,
     )
