@@ -46,7 +46,7 @@ def command(
     from .. import __version__
     from ..errors import InputError, about
     from ..files import read_text
-    from ..play.store import Experiment, Store
+    from ..play.store import Store
     from ..settings import check_whole
 
     try:
@@ -67,6 +67,7 @@ def command(
     with about("max_body"):
         check_whole(max_body, "the largest body", 1000, most=10**9)
     if experiment is not None:
+        from ..play.experiment import Experiment
         from ..play.players import begin_experiment
         from ..policies import policy as read_policy
 

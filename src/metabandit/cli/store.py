@@ -60,7 +60,7 @@ def command(
 def _write_log(store: Store, name: str, out: Path, force: bool) -> None:
     from ..errors import InputError
     from ..files import check_new, written
-    from ..play.store import Experiment
+    from ..play.experiment import Experiment
 
     target = check_new(out, (".csv",), "a log", force=force)
     found = Experiment(store, name)
