@@ -10,6 +10,7 @@ from typing import Annotated
 
 from typer import Option
 
+from ..errors import InputError, about
 from .display import say
 
 
@@ -44,7 +45,6 @@ def command(
 ) -> None:
     """Serve the experiments of a store over HTTP, with a page that shows them live."""
     from .. import __version__
-    from ..errors import InputError, about
     from ..files import read_text
     from ..play.store import Store
     from ..settings import check_whole
@@ -102,8 +102,6 @@ def command(
 
 def _listen(host: str, port: int) -> socket.socket:
     """A socket that clients can connect to."""
-    from ..errors import InputError
-
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # With its protocol named: asyncio sends answers at once (TCP_NODELAY) only where it knows that.
     found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

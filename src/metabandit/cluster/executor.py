@@ -27,6 +27,8 @@ from .joining import REACH, check_address, gone, join
 PATIENCE = 6.0
 # Seconds without a sign of a worker after which people are told.
 _SILENCE = 12.0
+# Seconds between two looks at the cluster.
+_LOOK = 1.0
 
 
 class Members:
@@ -111,10 +113,6 @@ class Members:
                     f"the worker {name} has not been heard of for {_SILENCE:.0f} s: end it if it hangs, and others do "
                     f"its work"
                 )
-
-
-# Seconds between two looks at the cluster.
-_LOOK = 1.0
 
 
 class Cluster(Executor):
