@@ -223,7 +223,7 @@ _HISTORY = {
 }  # fmt: skip
 _RUN = {
     **_PRIOR, **_SEED, **_FEEDBACK, **_HORIZON, **_START, **_EFFORT, **_FORCE, **_RESUME,
-    **_OUT, **_THREADS, **_JSON, **_FLOOR, **_SHOW, **_CLUSTER,
+    **_OUT, **_THREADS, **_JSON, **_FLOOR, **_SHOW, **_CLUSTER, "--floor": (), "--no-floor": (),
     "--objective": (_words("regret simple worst quantile:q=0.9 wins"), lambda random: random.choice(
         ["quantile", "quantile:q=2", "quantile:q=nan", *TEXTS])),
     "--reference": (_words("ucb1 greedy"), _policy),

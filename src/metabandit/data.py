@@ -94,7 +94,7 @@ def _read_tuple(kinds: tuple[Any, ...], value: Any, where: str) -> Any:
 def _read_one_of(kinds: tuple[Any, ...], value: Any, where: str) -> Any:
     objects = [kind for kind in kinds if is_dataclass(kind)]
     if len(objects) > 1 and isinstance(value, dict):
-        by_name = {get_args(get_type_hints(kind)["kind"])[0]: kind for kind in objects}
+        by_name = {get_args(_types(cast(type, kind))["kind"])[0]: kind for kind in objects}
         name = value.get("kind")
         if not isinstance(name, str) or name not in by_name:
             raise _fault(_place(where, "kind"), " or ".join(map(repr, by_name)), name)

@@ -36,11 +36,23 @@ def _readable(message: str) -> str:
 class InputError(ValueError):
     """Input that breaks a rule. The command line prints the message and ends with exit code 2.
 
-    Long words and long texts in quotes come from the input, and are cut.
+    Long words and long texts in quotes come from the input, and are cut. `about` is the argument that
+    breaks the rule, if it is known: the command line names its option.
     """
 
-    def __init__(self, message: str) -> None:
+    def __init__(self, message: str, *, about: str | None = None) -> None:
         super().__init__(_readable(message))
+        self.about = about
+
+
+@contextmanager
+def about(argument: str) -> Iterator[None]:
+    """Say of errors inside which argument they are about, unless they say it themselves."""
+    try:
+        yield
+    except InputError as error:
+        error.about = error.about or argument
+        raise
 
 
 class IndexFault(InputError):

@@ -30,7 +30,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from .errors import InputError, nearest
+from .errors import InputError, about, nearest
 from .settings import check_keys, check_whole, read_number, read_settings, write_number
 
 if TYPE_CHECKING:
@@ -75,12 +75,14 @@ class Feedback:
     pending: str = COUNT
 
     def __post_init__(self) -> None:
-        share = read_number(self.min_share, "the minimum share")
-        if not 0.0 <= share <= 1.0:
-            raise InputError(f"the minimum share must lie between 0 and 1, not {share:g}")
+        with about("min_share"):
+            share = read_number(self.min_share, "the minimum share")
+            if not 0.0 <= share <= 1.0:
+                raise InputError(f"the minimum share must lie between 0 and 1, not {share:g}")
         if self.pending not in (COUNT, IGNORE):
             raise InputError(
-                f"unknown choice {self.pending!r} for pending; {nearest(str(self.pending), (COUNT, IGNORE))}"
+                f"unknown choice {self.pending!r} for pending; {nearest(str(self.pending), (COUNT, IGNORE))}",
+                about="pending",
             )
         object.__setattr__(self, "batch", _read_batch(self.batch))
         object.__setattr__(self, "delay", _read_delay(self.delay))
@@ -175,24 +177,28 @@ class Feedback:
         if self.min_share * arms > 1.0 + 1e-12:
             raise InputError(
                 f"{arms} arms cannot each keep a share of {self.min_share:g}: together that is "
-                f"{arms * self.min_share:g}; the minimum share is at most 1/{arms}"
+                f"{arms * self.min_share:g}; the minimum share is at most 1/{arms}",
+                about="min_share",
             )
         if horizon is None:
             return
         if isinstance(self.batch, tuple) and sum(self.batch) != horizon:
             raise InputError(
                 f"the batches {', '.join(map(str, self.batch))} have {sum(self.batch)} plays together, but the "
-                f"horizon is {horizon}; give sizes that add up to it"
+                f"horizon is {horizon}; give sizes that add up to it",
+                about="batch",
             )
         if isinstance(self.batch, int) and self.batch > max(horizon, 1):
             raise InputError(
                 f"a batch of {self.batch} plays does not fit the horizon of {horizon}; "
-                f"choose at most {horizon}"
+                f"choose at most {horizon}",
+                about="batch",
             )
         if isinstance(self.delay, int) and self.delay >= max(horizon, 1) > 0 < self.delay:
             raise InputError(
                 f"with a delay of {self.delay} plays no reward is known within the horizon of "
-                f"{horizon}; choose a delay below it"
+                f"{horizon}; choose a delay below it",
+                about="delay",
             )
 
     def to_dict(self) -> dict[str, Any]:
@@ -225,6 +231,7 @@ class Feedback:
         return ", ".join(parts) or "immediate"
 
 
+@about("batch")
 def _read_batch(given: object) -> int | tuple[int, ...] | str:
     if isinstance(given, str) and given.strip().startswith(_GEOMETRIC):
         growth = _read_geometric(given, "batch", "growth")
@@ -250,6 +257,7 @@ def _read_batch(given: object) -> int | tuple[int, ...] | str:
     return checked[0] if len(checked) == 1 and isinstance(given, str) else tuple(checked)
 
 
+@about("delay")
 def _read_delay(given: object) -> int | str:
     if isinstance(given, str) and given.strip().startswith(_GEOMETRIC):
         mean = _read_geometric(given, "delay", "mean")

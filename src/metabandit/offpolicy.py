@@ -28,7 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import InputError
+from .errors import InputError, about
 from .logs import Log
 from .play import ArmName
 from .settings import read_number
@@ -68,6 +68,7 @@ class Estimate:
     effective: float
 
 
+@about("shares")
 def check_shares(shares: Mapping[ArmName, float], arms: Sequence[ArmName]) -> dict[ArmName, float]:
     """Shares of arms that the log has, which sum to 1."""
     if not isinstance(shares, Mapping) or not shares:

@@ -36,7 +36,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import InputError
+from .errors import InputError, about
 from .feedback import Feedback
 from .logs import Log, make_log, read_log
 from .offpolicy import CERTAIN, DR, Estimate, check_shares, estimate
@@ -303,7 +303,8 @@ def replay(
     ('ucb1-tuned', 19)
     """
     known = make_log(log)
-    made = read_policies(policies)
+    with about("policies"):
+        made = read_policies(policies)
     if known.probabilities is None and (shares or least is not None):
         raise InputError(
             f"{known.name} has no probabilities, which shares (--shares) and least (--least) need: add the "
@@ -389,17 +390,20 @@ def _thin(log: Log, arms: int, least: float | None, seed: int) -> tuple[float, l
     lowest = min(free, key=log.probabilities.__getitem__)
     bound = log.probabilities[lowest]
     if least is not None:
-        bound = read_number(least, "least")
+        with about("least"):
+            bound = read_number(least, "least")
         if not 0.0 < bound <= (1.0 + 1e-9) / arms:
             raise InputError(
                 f"least is a probability that each of {arms} arms can have, above 0 and at most "
-                f"{1.0 / arms:.4g}, not {least!r}"
+                f"{1.0 / arms:.4g}, not {least!r}",
+                about="least",
             )
         if bound > log.probabilities[lowest] * (1.0 + 1e-6):
             raise InputError(
                 f"{log.name}, play {lowest + 1}: the arm {log.arms[lowest]!r} was chosen with probability "
                 f"{log.probabilities[lowest]:.4g}, below the least that was given, {bound:.4g}; give a "
-                f"smaller one"
+                f"smaller one",
+                about="least",
             )
     # A stream that no simulated log has been drawn with: kept plays would be those with certain rewards.
     rng = random.Random(f"plays that replay keeps, {seed}")

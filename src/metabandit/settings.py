@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Collection
 
-from .errors import InputError, nearest
+from .errors import InputError, about, nearest
 
 
 def read_settings(text: str, kind: str) -> tuple[str, dict[str, str]]:
@@ -47,6 +47,7 @@ def read_number(value: str | float, what: str) -> float:
     return number
 
 
+@about("grid")
 def read_grid(text: str) -> list[float]:
     """The success rates of a grid that is given as first:last:step, such as 0.1:0.9:0.1."""
     parts = text.split(":") if isinstance(text, str) else []
@@ -95,22 +96,26 @@ def _whole_text(number: int) -> str:
     return f"{number:,}" if abs(number) < 10**50 else "a number of more than 50 digits"
 
 
+@about("threads")
 def check_threads(threads: object) -> int:
     """Check a number of threads; None means all cores."""
     given = (os.cpu_count() or 1) if threads is None else threads
     return check_whole(given, "the number of threads", 1, most=1024)
 
 
-def check_seed(seed: object, what: str = "the seed") -> int:
+@about("seed")
+def check_seed(seed: object) -> int:
     """Check a seed."""
-    return check_whole(seed, what, 0, most=2**63 - 1)
+    return check_whole(seed, "the seed", 0, most=2**63 - 1)
 
 
+@about("horizon")
 def check_horizon(horizon: object) -> int:
     """Check a number of plays; float32 counts exactly up to 2^24."""
     return check_whole(horizon, "the horizon", 1, most=2**24)
 
 
+@about("time_limit")
 def read_seconds(text: str) -> float:
     """Read a time as people write it, in seconds: 90, 90s, 5m, 1.5h."""
     match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([smh]?)\s*", text)

@@ -26,7 +26,17 @@ def test_a_command_that_fails_is_named(monkeypatch, tmp_path):
     done = call(["compile"], tmp_path)
     assert done.returncode == 1
     assert "`metabandit evaluate nonsense` failed" in done.stderr
+    assert "unknown policy 'nonsense'" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_what_fails_says_why_even_in_a_box(monkeypatch, tmp_path):
+    # Typer sets what it says of options in a box.
+    monkeypatch.setattr(compiling, "_FIRST", ("evaluate greedy --nosuch",))
+    done = call(["compile"], tmp_path)
+    assert done.returncode == 1
+    assert "No such option: --nosuch" in done.stderr
+    assert "─" not in done.stderr.splitlines()[-1]
 
 
 def test_a_process_that_is_ended_is_told(monkeypatch, tmp_path):

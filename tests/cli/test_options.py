@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from metabandit.cli import options
 from metabandit.errors import InputError
+from metabandit.settings import read_seconds
 
 
 def _read_pair(first: Annotated[int, "The first.", "one"] = 1, second: Annotated[int, "2"] = 2):
@@ -56,10 +57,10 @@ def test_help_shows_the_options_in_their_places():
 
 @pytest.mark.parametrize(("text", "seconds"), [("90", 90), (" 1.5 h", 5400), (".5m", 30)])
 def test_times_are_read_as_people_write_them(text, seconds):
-    assert options.read_seconds(text) == seconds
+    assert read_seconds(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "0", "-1s", "1d", "h"])
 def test_what_is_no_time_is_refused(text):
     with pytest.raises(InputError, match="90s, 5m or 1h"):
-        options.read_seconds(text)
+        read_seconds(text)

@@ -1,8 +1,12 @@
 """Bad input ends a command with exit code 2 and a message that says what to do."""
 
-import pytest
+import inspect
 
-from tests.commands import call, refused
+import pytest
+from typer.main import get_command
+
+from metabandit.cli import app
+from tests.commands import answer, call, refused
 
 FILES = {
     "empty-cell.csv": "0.1,0.2\n0.3,\n",
@@ -101,6 +105,8 @@ BAD = [
     ("greedy | --method | exact | --arms | 4", ["3 arms", "not 4"]),
     ("greedy | --method | exact | --horizon | 5000", ["4096 plays", "not 5000"]),
     ("greedy | --floor | --prior | beta", ["no floor", "beta:", "2 or 3", "gaussian"]),
+    ("> learn | --floor | --prior | beta", ["--floor", "no floor", "beta:", "gaussian"]),
+    ("> search | --floor | --prior | beta", ["--floor", "no floor", "beta:", "gaussian"]),
     ("optimal | --arms | 4", ["2 or 3 arms", "not 4"]),
     ("gittins | --prior | truncated-gaussian:low=-1", ["gittins", "[0, 1]", "gaussian"]),
     ("gittins:discount=1.5", ["discount of gittins", "at most 1", "1.5"]),
@@ -268,6 +274,56 @@ def test_a_message_names_the_option(command, tmp_path):
     if command.endswith("gaussian"):
         option = "--method"
     refused(command, tmp_path, option)
+
+
+# What a command needs before its options are looked at.
+NEEDED = {
+    "evaluate": "greedy",
+    "export": "ucb1",
+    "fit": "good.csv",
+    "optimal": "--arms 10",
+    "replay": "even.csv --policy ucb1 --horizon 1",
+    "report": "result.json --figures pictures",
+    "serve": "--store sqlite:///bandit.db --experiment one --policy ucb1 --arms a,b",
+    "trial": "equal --at 0.1,0.2",
+}
+# Words that mean nothing, by the type of the option.
+NONSENSE = {"int": "-7", "float": "nan", "str": "no such,\nthing"}
+# What can be nearly any word.
+FREE = {"--arms", "--experiment"}
+
+
+def _given():
+    """All commands with each of their options that takes a number or a word."""
+    for made in app.registered_commands:
+        types = inspect.signature(made.callback).parameters
+        for item in get_command(app).commands[made.name].params:
+            option = item.opts[0]
+            if item.param_type_name == "option" and item.name in types:
+                text = str(types[item.name].annotation.__origin__)
+                for nonsense in [word for kind, word in NONSENSE.items() if kind in text]:
+                    if option not in FREE or nonsense == NONSENSE["int"]:
+                        yield made.name, option, nonsense
+
+
+@pytest.fixture(scope="module")
+def results(folder):
+    """The folder with files that are as they should be, too."""
+    answer("store | init | sqlite:///bandit.db", folder)
+    found = answer("evaluate | greedy | --horizon | 3 | --json", folder)
+    (folder / "result.json").write_text(found)
+    return folder
+
+
+@pytest.mark.parametrize(("command", "option", "nonsense"), list(_given()))
+def test_a_message_names_the_option_whatever_it_is(command, option, nonsense, results):
+    needed = NEEDED.get(command, "").split()
+    if option in needed:
+        del needed[needed.index(option) :][:2]
+    done = call([command, *needed, f"{option}={nonsense}"], results)
+    assert done.returncode == 2
+    assert option in done.stderr
+    assert "-" not in option[2:] or option[2:].replace("-", "_") not in done.stderr
 
 
 def test_a_message_names_no_option_that_was_not_given(tmp_path):

@@ -8,6 +8,9 @@ import pytest
 
 import metabandit as mb
 from metabandit.bayes.optimum import solved_feedback
+from metabandit.engine.floor import floor_of_search
+from metabandit.engine.limits import TimeLimit
+from metabandit.workers import make_workers
 from tests.commands import answer
 
 pytestmark = pytest.mark.usefixtures("short_reports")
@@ -131,3 +134,26 @@ def test_the_command_says_which_floor_it_is(tmp_path):
     assert "batches of 5" in shown
     assert "no sampling error" in shown
     assert "expected reward" in answer("optimal | --horizon | 10 | --batch | 5", tmp_path)
+
+
+def test_a_search_has_the_floor_that_is_wanted():
+    def learn(**given):
+        return mb.learn("r + a/n", mb.Bernoulli(2), 10, generations=1, effort=0.01, **given)
+
+    least = mb.optimal(mb.Bernoulli(2), 10).regret
+    assert learn().floor == learn(floor=True).floor == least
+    without = learn(floor=False)
+    assert without.floor is without.comparison.floor is None
+    found = mb.search(mb.Bernoulli(2), 10, length=3, floor=False)
+    assert found.floor is found.comparison.floor is None
+
+
+def test_a_wanted_floor_takes_more_than_its_share_of_the_time():
+    options = {"feedback": mb.Feedback(), "effort": 0.02, "limit": TimeLimit(1e-6)}
+    for prior in (mb.Bernoulli(2), mb.Bernoulli(5)):
+        said = []
+        asked = (prior, 12, make_workers(1), said.append)
+        assert floor_of_search(*asked, wanted=False, **options) is None
+        assert "too much of the time limit" in said[0]
+        found = floor_of_search(*asked, wanted=True, **options).wait()
+        assert found.regret == mb.optimal(prior, 12, effort=0.02).regret

@@ -309,3 +309,11 @@ def test_a_child_process_has_its_own_connection(url):
     assert len(ours.recv()) == 10
     player.update("a", 1.0)
     assert [item[1] for item in counts(player)] == [3, 1, 1]
+
+
+def test_without_sqlalchemy_a_store_says_what_it_needs(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
+    for name in ("store", "experiment"):
+        monkeypatch.delitem(sys.modules, f"metabandit.play.{name}", raising=False)
+    with pytest.raises(mb.InputError, match=r"metabandit\[store\]"):
+        mb.policy("ucb1").player(["a", "b"], store="sqlite:///bandit.db", experiment="one")

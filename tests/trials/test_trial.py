@@ -343,7 +343,7 @@ REFUSED = [
     ({"look_every": 5, "boundary": "pokok"}, "did you mean pocock"),
     ({"look_every": 5, "boundary": [0.01, 0.02]}, "2 p-values, but there are 4 looks"),
     ({"look_every": 5, "feedback": {"batch": 4}}, "within a block"),
-    ({"boundary": "pocock"}, "look_every"),
+    ({"boundary": "pocock"}, "how often to look .--look-every 25"),
     ({"look_every": 5, "test": None}, "by a test"),
     ({"look_every": 5, "test": "exact-conditional"}, "test exact"),
     ({"feedback": {"delay": 3}, "test": "exact"}, "exact distribution"),

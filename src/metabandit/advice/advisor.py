@@ -14,7 +14,7 @@ from ..engine.limits import TimeLimit
 from ..engine.problems import draw_problems
 from ..engine.results import NORMAL_95
 from ..engine.task import read_task, silent, stream
-from ..errors import InputError
+from ..errors import InputError, about
 from ..feedback import Feedback
 from ..files import check_new, reserving
 from ..memory import check_time
@@ -126,9 +126,12 @@ def advise(
     if target is None and force:
         raise InputError("--force overwrites a file: give --out, or leave it out")
     if not isinstance(unit, str) or not unit.strip() or not unit.isprintable():
-        raise InputError(f"the unit is a word for rewards, such as clicks, not {unit!r}")
-    if value is not None and not (value := read_number(value, "the value of a reward")) > 0.0:
-        raise InputError(f"the value of a reward must be greater than 0, not {value:g}")
+        raise InputError(
+            f"the unit is a word for rewards, such as clicks, not {unit!r}", about="unit"
+        )
+    with about("value"):
+        if value is not None and not (value := read_number(value, "the value of a reward")) > 0.0:
+            raise InputError(f"the value of a reward must be greater than 0, not {value:g}")
     check_time(
         episode_size(task) / _DAY * 86400.0,
         f"advice for {task.horizon:,} plays of {known.arms:,} arms",
@@ -136,9 +139,10 @@ def advise(
     )
     task = replace(task, start=start_for(known, task.seed))
     policy("r", start=task.start).check(known, task.horizon)
-    base = policy(SPLIT if today is None else today)
-    if why := obstacle(base, task):
-        raise InputError(f"what you do today, {base.name}, cannot be played here: {why}")
+    with about("today"):
+        base = policy(SPLIT if today is None else today)
+        if why := obstacle(base, task):
+            raise InputError(f"what you do today, {base.name}, cannot be played here: {why}")
     steps = Steps(
         task,
         base,

@@ -50,7 +50,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, about
 from ..files import kept_path, written
 from ..journal import seal, unseal
 from ..memory import check_time
@@ -179,7 +179,7 @@ def lower_bound(
             f"(the priors bernoulli and gaussian), not for {prior}"
         )
     horizon = check_horizon(horizon)
-    effort = check_positive(effort, "the effort of a lower bound")
+    effort = _check_effort(effort)
     seed = check_seed(seed)
     check_time(
         bound_seconds(prior, horizon, effort),
@@ -204,6 +204,11 @@ def lower_bound(
     )
 
 
+@about("floor_effort")
+def _check_effort(effort: float) -> float:
+    return check_positive(effort, "the effort of a lower bound")
+
+
 def _plan(prior: Prior, horizon: int, effort: float) -> tuple[int, int, int, int]:
     """How many steps of learning, scenarios to choose by and to report, and episodes.
 
@@ -222,7 +227,7 @@ def _plan(prior: Prior, horizon: int, effort: float) -> tuple[int, int, int, int
 def bound_seconds(prior: Prior, horizon: int, effort: float) -> float:
     """About how long a lower bound takes on one core."""
     cost, episode = scenario_seconds(prior, horizon)
-    steps, choosing, reporting, episodes = _plan(prior, horizon, effort)
+    steps, choosing, reporting, episodes = _plan(prior, horizon, _check_effort(effort))
     scenarios = steps * BATCH + 2 * choosing + reporting
     return table_seconds(prior, horizon) + scenarios * cost + episodes * episode
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ..errors import InputError, nearest
+from ..errors import InputError, about, nearest
 from ..feedback import COUNT, IMMEDIATE, Feedback
 from ..priors import Bernoulli, Prior, Table, check_prior, read_prior
 from ..progress import Told, with_progress
@@ -213,6 +213,7 @@ def _largest_reward(
     )
 
 
+@about("start")
 def check_start(start: str, arms: int, horizon: int) -> None:
     if start not in (FREE, EACH_ONCE):
         raise InputError(

@@ -15,7 +15,6 @@ from typer import Option
 from typer.core import TyperCommand
 
 from ..errors import InputError, StoreError, WorkerError, shown
-from .naming import with_option
 from .options import with_groups
 
 # What people do, in the order in which they do it: the commands, each with an example.
@@ -70,7 +69,7 @@ app = typer.Typer(
 
 
 class _Command(TyperCommand):
-    """A command that refuses a second value for an option that has one, rather than take the last."""
+    """A command that refuses a second value for an option that takes one, and names the option at fault."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))
@@ -81,6 +80,18 @@ class _Command(TyperCommand):
                     f"command once for each"
                 )
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run it; an error about an argument names its option, if a person gave that."""
+        try:
+            return super().invoke(ctx)
+        except InputError as error:
+            for item in self.params:
+                if item.name == error.about and item.param_type_name == "option":
+                    given = ctx.get_parameter_source(item.name).name == "COMMANDLINE"
+                    if given and item.opts[0] not in str(error):
+                        error.args = (f"{item.opts[0]}: {error}",)
+            raise
 
 
 for _panel, _commands in _STORY.items():
@@ -137,7 +148,7 @@ def _explain(error: BaseException) -> int:
         sys.stderr.write("stopped\n")
         return 130
     if isinstance(error, (InputError, StoreError, WorkerError)):
-        sys.stderr.write(f"error: {with_option(str(error), sys.argv[1:])}\n")
+        sys.stderr.write(f"error: {error}\n")
         return 2 if isinstance(error, InputError) else 1
     if isinstance(error, MemoryError):
         sys.stderr.write(

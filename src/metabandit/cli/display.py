@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import progress
-from ..errors import InputError
+from ..errors import InputError, about
 from ..feedback import Feedback
 from ..showing import alignment, text_table
 
@@ -55,6 +55,7 @@ def show_rows(rows: Sequence[Mapping[str, str]], *, align: str, caption: str) ->
     show_table(list(rows[0]), [list(row.values()) for row in rows], align=align, caption=caption)
 
 
+@about("show")
 def check_show(show: str | None, prior: Prior) -> None:
     """Refuse what no table can show beside regret, before anything is computed."""
     if show is None:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, Option
+from typer import Argument
 
 from ..errors import InputError
 from ..files import check_new, reserving, written
@@ -48,15 +48,6 @@ def command(
         "the prior), or pseudo-observations of your own, such as prior-counts:plays=2,sum=1. Other policies, "
         "such as thompson, begin in their own way.",
         "each-once",
-    ] = None,
-    floor: Annotated[
-        bool | None,
-        Option(
-            "--floor/--no-floor",
-            help="Whether to show the floor, which no policy can beat: the least possible regret, or a lower "
-            "bound for more arms.",
-            show_default="if it is known or takes about a second",
-        ),
     ] = None,
     out: Annotated[
         Path | None,
@@ -108,17 +99,17 @@ def command(
     if as_json:
         show_json(everything)
     else:
-        _show(results, task["prior"], start, floor, show)
+        _show(results, task, start, show)
 
 
 def _show(
-    results: list[Comparison], prior: Any, start: str | None, floor: bool | None, show: str | None
+    results: list[Comparison], task: dict[str, Any], start: str | None, show: str | None
 ) -> None:
     from ..bayes.bounds import has_bound
 
     for result in results:
         hint = ""
-        if floor is None and result.floor is None and has_bound(prior):
+        if task["floor"] is None and result.floor is None and has_bound(task["prior"]):
             hint = "The least possible regret takes a while to compute: add it with --floor"
         begun = f", start {result.start}" if start else ""
         show_comparison(result, start=begun, hint=hint, show=show)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
+from ..errors import about
 from . import options
 from .display import progress_bar, say, show_facts, show_json, show_rows
 
@@ -37,7 +38,8 @@ def command(
     from ..priors.fitting import fit_prior
 
     if plot is not None:
-        plot = check_new(plot, (".png", ".svg", ".pdf"), "the picture", force=force)
+        with about("plot"):
+            plot = check_new(plot, (".png", ".svg", ".pdf"), "the picture", force=force)
     with progress_bar("fitting"):
         fitted = fit_prior(history, **fitting)
     if plot is not None:

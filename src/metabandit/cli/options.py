@@ -21,11 +21,19 @@ from typing import Annotated, Any
 from typer import Option
 
 from ..errors import InputError
-from ..settings import read_seconds
 
 Horizon = Annotated[int, "Plays per test (episode)."]
 Seed = Annotated[int, "The same seed gives the same result."]
 Effort = Annotated[float, "How long to search: 2 takes twice as long, 0.5 half as long."]
+Floor = Annotated[
+    bool | None,
+    Option(
+        "--floor/--no-floor",
+        help="Whether to compute the floor, which no policy can beat: the least possible regret, or a lower "
+        "bound for more arms.",
+        show_default="if it is known or quick to compute",
+    ),
+]
 FloorEffort = Annotated[
     float | None,
     "How long to compute the floor if it is a lower bound: 5 takes about a minute.",
@@ -48,7 +56,7 @@ Json = Annotated[bool, Option("--json", help="Print the result as JSON.")]
 _PANELS = {
     name: panel
     for panel, options in {
-        "More": "seed start floor show method episodes resume force threads figures tables kinds columns "
+        "More": "seed start floor show method episodes resume force threads figures tables formats columns "
         "per-arm hierarchical minimum look-every boundary csv plot min-share top expire token-file "
         "max-body",
         "For experts": "floor-effort pending runs objective reference cluster workers v1 v4 initial "
@@ -184,7 +192,11 @@ Fitting = Annotated[dict[str, Any], _read_fitting]
 
 
 def _read_task(
-    prior: Prior, feedback: Feedback, seed: Seed = 0, floor_effort: FloorEffort = None
+    prior: Prior,
+    feedback: Feedback,
+    seed: Seed = 0,
+    floor: Floor = None,
+    floor_effort: FloorEffort = None,
 ) -> dict[str, Any]:
     return arguments(locals())
 
@@ -254,9 +266,7 @@ def _read_run(
     resume: Resume = False,
     force: Force = False,
 ) -> dict[str, Any]:
-    given = arguments(locals())
-    given["time_limit"] = None if time_limit is None else read_seconds(time_limit)
-    return given
+    return arguments(locals())
 
 
 # The same of a search that can be stopped and resumed: `learn` and `search`.

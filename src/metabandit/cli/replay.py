@@ -7,6 +7,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
+from ..errors import InputError
 from . import options
 from .display import progress_bar, say, show_json, show_rows, told
 
@@ -77,8 +78,6 @@ def command(
 
 def _read_shares(text: str) -> dict[str | int, float]:
     """Shares as people write them: red=0.7,green=0.3."""
-    from ..errors import InputError
-
     found: dict[str | int, float] = {}
     for part in text.split(","):
         arm, sign, share = part.rpartition("=")

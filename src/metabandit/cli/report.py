@@ -28,7 +28,7 @@ def command(
     ] = None,
     tables: Annotated[Path | None, "A folder for the tables, as Markdown and LaTeX."] = None,
     figures: Annotated[Path | None, "A folder for the pictures."] = None,
-    kinds: Annotated[
+    formats: Annotated[
         list[str] | None,
         typer.Option(
             "--format",
@@ -43,15 +43,20 @@ def command(
     from ..report import load_report, write_report
     from ..report.build import check_targets
 
-    if kinds and figures is None:
+    if formats and figures is None:
         raise InputError("--format is for pictures: give --figures, a folder for them")
     if out is None and tables is None and figures is None:
         out = Path("report.html")
     check_targets(out, tables, figures, force=force)
     made = load_report(records)
     with progress_bar("drawing") as bar:
-        formats = kinds or ["svg"]
         written = write_report(
-            made, out, tables=tables, figures=figures, formats=formats, force=force, progress=bar
+            made,
+            out,
+            tables=tables,
+            figures=figures,
+            formats=formats or ["svg"],
+            force=force,
+            progress=bar,
         )
     typer.echo("written      " + ", ".join(map(str, written)))

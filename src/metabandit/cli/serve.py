@@ -10,6 +10,7 @@ from typing import Annotated
 
 from typer import Option
 
+from ..errors import InputError, about
 from .display import say
 
 
@@ -44,9 +45,8 @@ def command(
 ) -> None:
     """Serve the experiments of a store over HTTP, with a page that shows them live."""
     from .. import __version__
-    from ..errors import InputError
     from ..files import read_text
-    from ..play.store import Experiment, Store
+    from ..play.store import Store
     from ..settings import check_whole
 
     try:
@@ -62,17 +62,22 @@ def command(
     found.check()
     given = os.environ.get("METABANDIT_TOKEN") if token_file is None else read_text(token_file)
     token = check_token(given, host)
-    check_whole(port, "the port", 0, most=65535)
-    check_whole(max_body, "the largest body", 1000, most=10**9)
+    with about("port"):
+        check_whole(port, "the port", 0, most=65535)
+    with about("max_body"):
+        check_whole(max_body, "the largest body", 1000, most=10**9)
     if experiment is not None:
+        from ..play.experiment import Experiment
         from ..play.players import begin_experiment
         from ..policies import policy as read_policy
 
         if policy is None or arms is None:
             raise InputError("--experiment begins an experiment: give its --policy and --arms, too")
+        with about("policy"):
+            chosen = read_policy(policy)
         with warnings.catch_warnings(record=True) as notes:
             warnings.simplefilter("always")
-            player = read_policy(policy).player(
+            player = chosen.player(
                 [name.strip() for name in arms.split(",")],
                 seed=seed, horizon=horizon, prior=prior, min_share=min_share, expire=expire,
             )  # fmt: skip
@@ -97,8 +102,6 @@ def command(
 
 def _listen(host: str, port: int) -> socket.socket:
     """A socket that clients can connect to."""
-    from ..errors import InputError
-
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # With its protocol named: asyncio sends answers at once (TCP_NODELAY) only where it knows that.
     found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

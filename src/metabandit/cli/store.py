@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument
 
+from ..errors import InputError
 from . import options
 from .display import say, show_table
 
@@ -35,7 +36,6 @@ def command(
     force: options.Force = False,
 ) -> None:
     """Set up a store (a database for many workers), list its experiments, or write the log of one."""
-    from ..errors import InputError
     from ..play.store import Store
 
     if action not in ("init", "list", "log"):
@@ -58,9 +58,8 @@ def command(
 
 
 def _write_log(store: Store, name: str, out: Path, force: bool) -> None:
-    from ..errors import InputError
     from ..files import check_new, written
-    from ..play.store import Experiment
+    from ..play.experiment import Experiment
 
     target = check_new(out, (".csv",), "a log", force=force)
     found = Experiment(store, name)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from ..errors import InputError
+from ..errors import InputError, about
 from ..files import check_new, written
 from . import options
 from .display import progress_bar, say, show_json, show_rows, told
@@ -86,10 +86,13 @@ def command(
     """Compute the operating characteristics of adaptive trials: successes, power, type-I error, bias."""
     from ..priors import prior as read_prior
     from ..trials import operating_characteristics
+    from ..trials.final import read_points
 
-    points = [_read_point(text) for text in at or ()]
-    known = [point for point in points if point is not None]
+    given = [_read_point(text) for text in at or ()]
+    known = [point for point in given if point is not None]
     belief = read_prior(prior, arms=len(known[0]) if arms is None and known else arms)
+    with about("at"):
+        points = read_points([point or belief for point in given], belief.arms)
     if csv is not None:
         check_new(csv, (".csv",), "the table", force=force)
     if plot is not None:
@@ -104,7 +107,7 @@ def command(
     with progress_bar(f"{horizon} patients") as progress:
         trial = operating_characteristics(
             policies,
-            [belief if point is None else point for point in points],
+            points,
             grid=grid, horizon=horizon, test=None if test == "none" else test, level=level,
             prior=belief, feedback=feedback, minimum=minimum, look_every=look_every,
             boundary=boundary, imbalance=imbalance, fewer_than=fewer_than, method=method,

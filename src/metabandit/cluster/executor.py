@@ -18,7 +18,7 @@ from concurrent.futures import CancelledError, Executor, Future
 from functools import partial
 from typing import Any
 
-from ..errors import InputError, WorkerError
+from ..errors import InputError, WorkerError, about
 from ..settings import check_whole
 from ..workers import compare, describe
 from .joining import REACH, check_address, gone, join
@@ -27,6 +27,8 @@ from .joining import REACH, check_address, gone, join
 PATIENCE = 6.0
 # Seconds without a sign of a worker after which people are told.
 _SILENCE = 12.0
+# Seconds between two looks at the cluster.
+_LOOK = 1.0
 
 
 class Members:
@@ -113,10 +115,6 @@ class Members:
                 )
 
 
-# Seconds between two looks at the cluster.
-_LOOK = 1.0
-
-
 class Cluster(Executor):
     """The workers of a Dask scheduler, for `executor=` of learn, search, evaluate and reproduce.
 
@@ -153,7 +151,8 @@ class Cluster(Executor):
                 "machine with a number of workers (--workers 4): give one of them"
             )
         if workers is not None:
-            workers = check_whole(workers, "the number of workers", 1, most=1024)
+            with about("workers"):
+                workers = check_whole(workers, "the number of workers", 1, most=1024)
         else:
             check_address(address)
         self._lock = threading.Lock()

@@ -10,7 +10,7 @@ import warnings
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from ..errors import InputError, WorkerError
+from ..errors import InputError, WorkerError, about
 
 # Seconds to reach the scheduler, and to find a first worker.
 REACH = 8.0
@@ -25,6 +25,7 @@ CALM = {
 _ADDRESS = re.compile(r"((tcp|tls)://)?(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):(\d{1,5})")
 
 
+@about("cluster")
 def check_address(address: object) -> None:
     """Refuse what cannot be the address of a scheduler."""
     found = _ADDRESS.fullmatch(address) if isinstance(address, str) else None

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..bayes.bounds import Bound
-from ..bayes.optimum import Optimum, check_floor
+from ..bayes.optimum import Optimum
 from ..checkpoint import Checkpoint
 from ..errors import InputError
 from ..feedback import Feedback
@@ -131,7 +131,7 @@ def evaluate(
     task = read_task(
         prior, horizon, method=method, episodes=episodes, runs=runs, seed=seed, start=start,
         feedback=feedback, checkpoints=checkpoints, threads=threads, executor=executor, lanes=lanes,
-        reward_seed=reward_seed, keep_plays=keep_plays, floor_effort=floor_effort,
+        reward_seed=reward_seed, keep_plays=keep_plays, floor=floor, floor_effort=floor_effort,
         time_limit=time_limit,
     )  # fmt: skip
     numbers = {
@@ -142,14 +142,13 @@ def evaluate(
     if task.method == EXACT and asked:
         raise InputError(
             f"exact evaluation simulates nothing, so it has no {' and no '.join(asked)}: leave that "
-            f"out, or use the method monte-carlo"
+            f"out, or use the method monte-carlo",
+            about="method",
         )
     if keep is not None:
         check_new(keep, (".npz",), "the file for what is done", force=resume)
     elif resume:
         raise InputError("an evaluation continues from the file that `keep` names: give it")
-    if floor:
-        check_floor(prior)
     for item in made:
         item.check(prior, task.horizon)
         _note_origin(item, task, announce)
@@ -179,7 +178,7 @@ def evaluate(
         )
         task = replace(task, episodes=problems * task.runs)
     lowest = floor_of_comparison(
-        prior, task.horizon, floor,
+        prior, task.horizon, task.floor,
         feedback=task.feedback, effort=task.bound_effort, threads=task.workers.threads,
         progress=progress,
     )  # fmt: skip
@@ -217,7 +216,7 @@ def _pick_method(task: Task, plans: Sequence[Plan], *, asked: bool) -> str:
     obstacle = exact.obstacle(task.prior, plans, task.horizon, task.feedback)
     if task.method == EXACT:
         if obstacle is not None:
-            raise InputError(f"{obstacle}; use the method monte-carlo")
+            raise InputError(f"{obstacle}; use the method monte-carlo", about="method")
         return EXACT
     cheaper = obstacle is None and exact_is_cheaper(task.prior, task.horizon, task.feedback)
     return EXACT if cheaper else MONTE_CARLO

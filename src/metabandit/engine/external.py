@@ -273,11 +273,11 @@ def evaluate_external(
     episodes = check_whole(episodes, "the number of episodes", 2)
     task = read_task(
         prior, horizon, method=MONTE_CARLO, episodes=episodes, seed=seed, feedback=feedback,
-        checkpoints=checkpoints,
+        checkpoints=checkpoints, floor=floor,
     )  # fmt: skip
     horizon, seed, points = task.horizon, task.seed, list(task.checkpoints)
     lowest = floor_of_comparison(
-        prior, horizon, floor, feedback=task.feedback, threads=1, progress=None
+        prior, horizon, task.floor, feedback=task.feedback, threads=1, progress=None
     )
     ours: tuple[Evaluation, ...] = ()
     given = [beside] if isinstance(beside, (str, Policy)) else list(beside)

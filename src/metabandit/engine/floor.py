@@ -22,6 +22,8 @@ from .limits import TimeLimit
 # A comparison shows the floor where it takes less than about a second, a search where it takes a minute.
 _QUICK = 1.0
 _PATIENCE = 60.0
+# More than any optimum takes, which is infinite where there is none.
+_SOLVABLE = 1e300
 # The share of a time limit that the floor may take.
 _SHARE = 0.15
 # Seconds after which a search says how far the floor is.
@@ -72,21 +74,6 @@ def _bound(
     return None if found is None else replace(found, feedback=str(feedback))
 
 
-def _compute(
-    prior: Prior,
-    horizon: int,
-    feedback: Feedback,
-    effort: float,
-    *,
-    threads: int,
-    progress: Progress | None = None,
-) -> Optimum | Bound | None:
-    """By backward induction where a search has the patience for it, else a bound."""
-    if solving_seconds(prior, horizon, feedback) <= _PATIENCE:
-        return optimal(prior, horizon, feedback=feedback, threads=threads, progress=progress)
-    return _bound(prior, horizon, feedback, effort, threads=threads, progress=progress)
-
-
 def _telling(announce: Callable[[str], None], what: str) -> Progress:
     """A progress that says every few seconds how far it is."""
     last = time.monotonic()
@@ -128,28 +115,33 @@ def floor_of_search(
     workers: Workers,
     announce: Callable[[str], None],
     *,
+    wanted: bool,
     feedback: Feedback,
     effort: float,
     limit: TimeLimit,
 ) -> Floor | None:
     """The least possible regret: the optimum where it takes a minute at most, else a bound.
 
-    With a time limit only what takes a small share of it.
+    With a time limit only what takes a small share of it; however long it takes if it is `wanted`.
     """
     seconds, what = solving_seconds(prior, horizon, feedback), "the Bayes-optimal floor"
-    if seconds > _PATIENCE:
+    find: Callable[..., Optimum | Bound | None] = partial(
+        optimal, prior, horizon, feedback=feedback
+    )
+    if seconds > (_SOLVABLE if wanted else _PATIENCE):
         if not has_bound(prior):
             return None
         if known := _bound(prior, horizon, feedback, effort, compute=False):
             return Floor(known)
         seconds, what = bound_seconds(prior, horizon, effort) / CORES, "a lower bound on regret"
-        if seconds > max(1.0, effort) * _PATIENCE:
+        find = partial(_bound, prior, horizon, feedback, effort)
+        if not wanted and seconds > max(1.0, effort) * _PATIENCE:
             announce(
                 f"no floor: {what} for {horizon:,} plays takes about {duration(seconds)}; once "
                 f"metabandit optimal has computed it, it is shown"
             )
             return None
-    if seconds > _SHARE * limit.seconds:
+    if not wanted and seconds > _SHARE * limit.seconds:
         announce(
             f"no floor: {what} takes about {duration(seconds)}, too much of the time limit; "
             f"`metabandit optimal` computes it"
@@ -158,12 +150,13 @@ def floor_of_search(
     if seconds > 2.0:
         if workers.executor is not None:
             # A worker does it meanwhile: nothing waits for it before the end.
-            tool = partial(partial, _compute, prior, horizon, feedback, effort, threads=1)
+            tool = partial(partial, find, threads=1)
             return Floor(None, workers.submit(tool, "__call__", Job((), seconds)))
         announce(f"computing {what} for {horizon} plays, up to {seconds:.0f} s ...")
     try:
         told = _telling(announce, what)
-        threads = workers.threads
-        return Floor(_compute(prior, horizon, feedback, effort, threads=threads, progress=told))
+        return Floor(find(threads=workers.threads, progress=told))
     except InputError:  # more memory than there is
+        if wanted:
+            raise
         return None

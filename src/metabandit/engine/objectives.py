@@ -164,5 +164,7 @@ def read_objective(text: str, *, reference: object) -> Objective:
             f"--reference ucb1-tuned"
         )
     if not objective.needs_reference and reference is not None:
-        raise InputError(f"a reference is for the objective wins; {name} has none")
+        raise InputError(
+            f"a reference is for the objective wins; {name} has none", about="reference"
+        )
     return objective

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError, nearest
+from ..bayes.optimum import check_floor
+from ..errors import InputError, about, nearest
 from ..feedback import IMMEDIATE, Feedback
 from ..memory import LONGEST, check_time
 from ..policies import Policy, Start, policy
@@ -48,7 +49,8 @@ class Task:
     reward_seed: of the rewards, if the same problems are to be played with other rewards
     checkpoints: plays after which the regret curve is taken
     lanes, keep_plays: see `evaluate`
-    floor: the least possible regret, if it is wanted
+    floor: whether the least possible regret is wanted; None leaves that to whoever measures
+    least: that regret, as soon as a search has it
     floor_effort: how much is computed for it where it is a bound; by default as for the search, up to 1
     """
 
@@ -69,7 +71,8 @@ class Task:
     checkpoints: tuple[int, ...] = ()
     lanes: int = MOST_LANES
     keep_plays: bool = False
-    floor: Floor | None = None
+    floor: bool | None = None
+    least: Floor | None = None
     floor_effort: float | None = None
 
     @property
@@ -112,25 +115,39 @@ def read_task(
     """Check what a person asks for; `numbers` are the other fields of a task."""
     check_prior(prior)
     horizon = check_horizon(horizon)
-    checked = {name: _CHECKS[name](value) for name, value in numbers.items() if value is not None}
+    checked = {}
+    for name, value in numbers.items():
+        if value is not None:
+            with about(name):
+                checked[name] = _CHECKS[name](value)
+    with about("reference"):
+        rival = None if reference is None else policy(reference)
+    with about("objective"):
+        wanted = read_objective(objective, reference=reference)
+    with about("start"):
+        begun = Start.read(start)
     task = Task(
         prior=prior,
         horizon=horizon,
         workers=make_workers(threads, executor),
-        objective=read_objective(objective, reference=reference),
-        reference=None if reference is None else policy(reference),
-        start=Start.read(start),
+        objective=wanted,
+        reference=rival,
+        start=begun,
         feedback=Feedback.read(feedback),
         checkpoints=tuple(_read_points(checkpoints, horizon)),
         **checked,
     )
     task.feedback.check(prior.arms, horizon)
+    if task.floor:
+        with about("floor"):
+            check_floor(prior)
     if task.reference is not None:
         task.reference.check(prior, horizon)
     if task.episodes is not None and task.episodes % task.runs:
         raise InputError(
             f"the number of episodes ({task.episodes}) must be a multiple of the runs per problem "
-            f"({task.runs})"
+            f"({task.runs})",
+            about="episodes",
         )
     return task
 
@@ -188,13 +205,14 @@ def _check_lanes(lanes: object) -> int:
 _CHECKS: dict[str, Callable[[Any], Any]] = {
     "seed": check_seed,
     "effort": _check_effort,
+    "floor": bool,
     "floor_effort": _check_effort,
     "time_limit": _check_time_limit,
     "method": _check_method,
     # What takes too long is refused with an estimate, by whoever knows the rest (costs.py).
     "episodes": lambda value: check_whole(value, "the number of episodes", 1, most=10**18),
     "runs": lambda value: check_whole(value, "the number of runs per problem", 1, most=10**18),
-    "reward_seed": lambda value: check_seed(value, "the seed of the rewards"),
+    "reward_seed": lambda value: check_whole(value, "the seed of the rewards", 0, most=2**63 - 1),
     "lanes": _check_lanes,
     "keep_plays": bool,
 }

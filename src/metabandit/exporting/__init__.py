@@ -20,7 +20,7 @@ TARGETS = {
 def check_target(to: str) -> str:
     """A language to export to, or an error that names those there are."""
     if to not in TARGETS:
-        raise InputError(f"no export to {to!r}; {nearest(str(to), TARGETS)}")
+        raise InputError(f"no export to {to!r}; {nearest(str(to), TARGETS)}", about="to")
     return to
 
 
@@ -32,7 +32,9 @@ def write(
         return sql.write(policy, dialect or "sqlite", batch)
     for value, option in ((dialect, "dialect"), (batch, "batch")):
         if value is not None:
-            raise InputError(f"{option} is for queries; export to sql, or leave it out for {to}")
+            raise InputError(
+                f"{option} is for queries; export to sql, or leave it out for {to}", about=option
+            )
     return latex.write(policy) if to == "latex" else program.write(policy, to)
 
 

@@ -212,7 +212,9 @@ def read_exported(
     chosen = read_policy(description)
     if isinstance(chosen, IndexPolicy) and start is not None:
         if chosen.start_given:
-            raise InputError(f"{chosen.name} has its own start, so {start} cannot be used with it")
+            raise InputError(
+                f"{chosen.name} has its own start, so {start} cannot be used with it", about="start"
+            )
         chosen = read_policy(chosen, start=start)
     origin = chosen.learned
     if not isinstance(chosen, IndexPolicy):

@@ -12,19 +12,15 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from ..feedback import PATIENCE
-from ..language import Tree, variables
-from ..language.source import real
+from ..language import Apply, Name, Tree, guarded, variables
+from ..language.polynomials import plain
+from ..language.source import Assignment, raising, real, write_source
 from ..settings import write_number
 from .policy import ExportedPolicy
 from .translation import helpers
 
 if TYPE_CHECKING:
     from jinja2 import Template
-
-
-from ..language import Apply, Name, guarded
-from ..language.polynomials import plain
-from ..language.source import Assignment, raising, write_source
 
 # Lines are no longer than this, and statements that are no sums somewhat shorter.
 WIDTH = 100

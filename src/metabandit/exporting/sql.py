@@ -15,7 +15,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ..errors import InputError, nearest
+from ..errors import InputError, about, nearest
 from ..feedback import PATIENCE
 from ..language import Apply, Constant, Tree, operators, variables
 from ..language.source import Assignment, real
@@ -77,7 +77,9 @@ DIALECTS = {
 def check_dialect(name: str) -> Dialect:
     """A dialect by its name, or an error that names those there are."""
     if name not in DIALECTS:
-        raise InputError(f"no SQL dialect {name!r}; {nearest(str(name), DIALECTS)}")
+        raise InputError(
+            f"no SQL dialect {name!r}; {nearest(str(name), DIALECTS)}", about="dialect"
+        )
     return DIALECTS[name]
 
 
@@ -134,7 +136,8 @@ def write(policy: ExportedPolicy, dialect: str, batch: int | None = None) -> str
     """A policy as a query over a table of arms; with `batch`, one for the arms of that many plays."""
     database = check_dialect(dialect)
     if batch is not None:
-        batch = check_whole(batch, "the plays of a batch", 1, most=MOST_PLAYS)
+        with about("batch"):
+            batch = check_whole(batch, "the plays of a batch", 1, most=MOST_PLAYS)
     trees = [item for item in (policy.tree, policy.rate, policy.needed) if item is not None]
     if not database.recursive and any("kl_upper" in operators(item) for item in trees):
         raise InputError(

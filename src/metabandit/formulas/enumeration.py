@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from ..engine.task import silent
 from ..engine.threads import in_threads
-from ..errors import InputError
+from ..errors import InputError, about
 from ..language import OPERATORS, Name
 from ..memory import free_memory
 from ..policies import Progress
@@ -92,9 +92,7 @@ def make_classes(
     grammar = grammar or Grammar()
     sample = check_sample(sample)
     length = check_length(length)
-    tolerance = read_number(tolerance, "the tolerance")
-    if not 0.0 <= tolerance < 0.01:
-        raise InputError(f"the tolerance must be at least 0 and less than 0.01, not {tolerance:g}")
+    tolerance = _check_tolerance(tolerance)
     threads = check_threads(threads)
     check_size(grammar, length)
     return _Enumeration(grammar, length, sample, tolerance, threads).run(progress)
@@ -141,9 +139,18 @@ def kept_classes(
     return made
 
 
+@about("length")
 def check_length(length: object) -> int:
     """The length of the longest formulas."""
     return check_whole(length, "the length of formulas", 1, most=_LONGEST)
+
+
+@about("tolerance")
+def _check_tolerance(tolerance: float) -> float:
+    number = read_number(tolerance, "the tolerance")
+    if not 0.0 <= number < 0.01:
+        raise InputError(f"the tolerance must be at least 0 and less than 0.01, not {number:g}")
+    return number
 
 
 def check_size(grammar: Grammar, length: int) -> None:
@@ -164,7 +171,8 @@ def check_size(grammar: Grammar, length: int) -> None:
         f"({free / 1e9:.3g} GB are free, and {_MOST_SECONDS / 3600:g} hours are the most); length "
         f"{fits[-1] if fits else 0} fits"
         + (f" ({totals[fits[-1] - 1]:,} formulas)" if fits else "")
-        + ", or leave operators, variables or constants out"
+        + ", or leave operators, variables or constants out",
+        about="length",
     )
 
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..errors import InputError, nearest, shown
+from ..errors import InputError, about, nearest, shown
 from ..language import ARM_VARIABLES, OPERATORS, VARIABLES, Constant, Name, Tree
 from ..settings import read_number, write_number
 
@@ -57,13 +57,22 @@ class Grammar:
                     f"Grammar.read takes lists and texts"
                 )
         usable = [name for name, operator in OPERATORS.items() if operator.arity in (1, 2)]
-        _check_names(self.operators, usable, "operator")
-        _check_names(self.variables, list(VARIABLES), "variable")
+        with about("operators"):
+            _check_names(self.operators, usable, "operator")
+        with about("variables"):
+            _check_names(self.variables, list(VARIABLES), "variable")
+            self._check_arm()
+        with about("constants"):
+            self._check_constants()
+
+    def _check_arm(self) -> None:
         if not set(self.variables) & ARM_VARIABLES:
             raise InputError(
                 "a grammar needs a variable of the arm (r, s, n or w): without one all arms have the "
                 "same index"
             )
+
+    def _check_constants(self) -> None:
         for value in self.constants:
             if read_number(value, _CONSTANT) < 0.0:
                 raise InputError(
@@ -124,7 +133,10 @@ class Grammar:
         if variables is not None:
             given["variables"] = tuple(map(str, _split(variables)))
         if constants is not None:
-            given["constants"] = tuple(read_number(item, _CONSTANT) for item in _split(constants))
+            with about("constants"):
+                given["constants"] = tuple(
+                    read_number(item, _CONSTANT) for item in _split(constants)
+                )
         return Grammar(**given)
 
     def __str__(self) -> str:

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, about
 from ..policies import Start
 from ..priors import Prior, check_prior
 from ..priors.families import Array
-from ..settings import check_horizon, check_whole
+from ..settings import check_horizon, check_seed, check_whole
 from ..showing import Shown
 
 _MOST_STATES = 60_000
@@ -57,6 +57,7 @@ def problems_of(prior: Prior, horizon: int, start: Start, *, waiting: bool = Fal
     return f"{prior.arms} arms of {prior}, {horizon} plays, start {start.resolve(prior)}{late}"
 
 
+@about("groups")
 def _check_groups(groups: object) -> int:
     return check_whole(groups, "the number of groups", 1, most=1_000_000)
 
@@ -84,7 +85,7 @@ def general_sample(*, groups: int = 1024, arms: int = 5, seed: int = 0) -> Sampl
     """
     groups = _check_groups(groups)
     arms = check_whole(arms, "the number of arms of a group", 2, most=100)
-    rng = np.random.default_rng(check_whole(seed, "the seed", 0))
+    rng = np.random.default_rng(check_seed(seed))
 
     def moment() -> Array:
         drawn = np.maximum(1.0, np.floor(10.0 ** rng.uniform(-0.1, 5.0, groups)))
@@ -145,8 +146,9 @@ def reachable_sample(
     """
     horizon = check_horizon(horizon)
     groups = _check_groups(groups)
-    rng = np.random.default_rng(check_whole(seed, "the seed", 0))
-    begin = Start.read(start)
+    rng = np.random.default_rng(check_seed(seed))
+    with about("start"):
+        begin = Start.read(start)
     counts = begin.counts(check_prior(prior))
     arms = prior.arms
     least = int(begin.each_once)
@@ -191,7 +193,8 @@ def every_state(prior: Prior, horizon: int, *, start: str | Start | None = None)
     23
     """
     horizon = check_horizon(horizon)
-    begin = Start.read(start)
+    with about("start"):
+        begin = Start.read(start)
     check_prior(prior)
     if not prior.family.binary or prior.arms != 2:
         raise InputError(

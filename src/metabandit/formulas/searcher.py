@@ -16,7 +16,7 @@ from ..engine import costs, exact, simulated
 from ..engine.costs import check_simulation
 from ..engine.programs import ManyPrograms
 from ..engine.task import Task, read_task, silent, versions
-from ..errors import InputError, WorkerError, nearest
+from ..errors import InputError, WorkerError, about, nearest
 from ..feedback import Feedback
 from ..files import reserving
 from ..learning.measure import Measurement, asked, with_floor
@@ -80,6 +80,7 @@ def search(
     refine: int = 0,
     seed: int = 0,
     effort: float = 1.0,
+    floor: bool | None = None,
     floor_effort: float | None = None,
     time_limit: float | str | None = None,
     threads: int | None = None,
@@ -123,6 +124,9 @@ def search(
         The same seed gives the same result on any number of threads.
     effort : float
         2 lets halving, and the measurement of the ranking, take twice as long, 0.5 half as long.
+    floor : bool, optional
+        Whether to compute the floor, which no policy can beat (see `optimal`). By default it is computed if
+        that takes about a minute at most, and a small share of the time limit.
     floor_effort : float, optional
         How long to compute the floor if it is a lower bound (see `lower_bound`); by default the effort, up
         to 1.
@@ -164,13 +168,15 @@ def search(
     prior = read_prior(prior, arms=arms, announce=announce)
     task = read_task(
         prior.split() if isinstance(prior, Table) else prior, horizon, objective=objective,
-        reference=reference, seed=seed, effort=effort, floor_effort=floor_effort,
+        reference=reference, seed=seed, effort=effort, floor=floor, floor_effort=floor_effort,
         time_limit=time_limit, threads=threads, executor=executor, feedback=feedback,
     )  # fmt: skip
     task = _check(task, strategy, grammar, start)
     pulls = _read_pulls(pulls, strategy)
-    top = check_whole(top, "the number of formulas to rank", 1, most=10_000)
-    refine = check_whole(refine, "the number of formulas to refine", 0, most=100)
+    with about("top"):
+        top = check_whole(top, "the number of formulas to rank", 1, most=10_000)
+    with about("refine"):
+        refine = check_whole(refine, "the number of formulas to refine", 0, most=100)
     target = read_target(out, state_path, resume=resume, force=force)
     announce = announce or silent
     known = _classes(task, length, classes, grammar, progress, announce)
@@ -207,25 +213,30 @@ def _check(task: Task, strategy: str, grammar: Grammar | None, start: str | Star
     """The task with the start of the formulas; what they cannot be searched for is refused."""
     if task.objective.exact:
         raise InputError(
-            f"the objective {task.objective.name} is for learn; search by regret, then learn the numbers"
+            f"the objective {task.objective.name} is for learn; search by regret, then learn the numbers",
+            about="objective",
         )
     if strategy not in (*STRATEGIES, AUTO):
         raise InputError(
-            f"unknown strategy {strategy!r}; {nearest(str(strategy), [*STRATEGIES, AUTO])}"
+            f"unknown strategy {strategy!r}; {nearest(str(strategy), [*STRATEGIES, AUTO])}",
+            about="strategy",
         )
     if strategy != AUTO and (why := STRATEGIES[strategy].obstacle(task)) is not None:
-        raise InputError(f"{why}; use the strategy halving")
+        raise InputError(f"{why}; use the strategy halving", about="strategy")
     reads_w = isinstance(grammar, Grammar) and "w" in grammar.variables
     if reads_w and not task.feedback.waits:
         raise InputError(
             "the variable w (plays that wait for their reward) is always 0 with immediate feedback; "
-            "give batches or a delay, or leave w out"
+            "give batches or a delay, or leave w out",
+            about="variables",
         )
-    begin = Start.read(start or default_start(task.prior)).resolve(task.prior)
+    with about("start"):
+        begin = Start.read(start or default_start(task.prior)).resolve(task.prior)
     policy("r", start=begin).check(task.prior, task.horizon)
     return replace(task, start=begin)
 
 
+@about("pulls")
 def _read_pulls(pulls: int | None, strategy: str) -> int:
     if pulls is not None and strategy != Ucb1Tuned.name:
         raise InputError(
@@ -303,7 +314,7 @@ def _found(
     task, content, unbeaten = way.task, best, None
     if worth is not None and worth.unbeaten:
         unbeaten, content = worth.policy.name, worth.policy.content()
-    least = None if task.floor is None else task.floor.wait()
+    least = None if task.least is None else task.least.wait()
     origin = Origin(
         **asked(task),
         **rewards_of(task.prior),
@@ -369,6 +380,14 @@ def _classes(
             progress=_reporter(progress, "making the classes"),
             announce=announce,
         )
+    return _given_classes(task, length, given, grammar)
+
+
+@about("classes")
+def _given_classes(
+    task: Task, length: int | None, given: Classes | str | Path, grammar: Grammar | None
+) -> Classes:
+    """The classes that were given, if formulas of this task can be looked for among them."""
     if not isinstance(given, (Classes, str, Path)):
         raise InputError(f"classes are what make_classes gives, or its file, not {given!r}")
     known = given if isinstance(given, Classes) else Classes.load(given)
@@ -384,7 +403,7 @@ def _classes(
         )
     made_for, here = (
         known.sample.get("problems"),
-        problems_of(prior, horizon, start, waiting=task.feedback.waits),
+        problems_of(task.prior, task.horizon, task.start, waiting=task.feedback.waits),
     )
     if made_for is not None and made_for != here:
         raise InputError(

@@ -15,7 +15,7 @@ from ..data import write_data
 from ..engine import Comparison, Evaluation, costs, exact, simulated
 from ..engine.costs import check_simulation
 from ..engine.task import Task, read_task, silent, versions
-from ..errors import InputError, nearest
+from ..errors import InputError, about, nearest
 from ..feedback import Feedback
 from ..policies import Policy, Start, policy
 from ..policies.file import (
@@ -162,6 +162,7 @@ class Learned(Shown):
         }
 
 
+@about("initial")
 def _initial(given: str | Path | Mapping[str, float] | None) -> dict[str, float]:
     """Values to begin with: as they are, or those of a policy file."""
     if given is None:
@@ -202,6 +203,7 @@ def learn(
     protocol: str = "default",
     seed: int = 0,
     effort: float = 1.0,
+    floor: bool | None = None,
     floor_effort: float | None = None,
     generations: int | None = None,
     episodes: int | None = None,
@@ -260,6 +262,9 @@ def learn(
     effort : float
         How long to search: 2 takes twice as long, 0.5 half as long. Below 1, the measurement at the end has
         fewer episodes too.
+    floor : bool, optional
+        Whether to compute the floor, which no policy can beat (see `optimal`). By default it is computed if
+        that takes about a minute at most, and a small share of the time limit.
     floor_effort : float, optional
         How long to compute the floor if it is a lower bound (see `lower_bound`); by default the effort, up
         to 1.
@@ -311,7 +316,7 @@ def learn(
         prior = prior.split()
     task = read_task(
         prior, horizon, objective=objective, reference=reference, seed=seed, effort=effort,
-        floor_effort=floor_effort, episodes=episodes, time_limit=time_limit, threads=threads, executor=executor,
+        floor=floor, floor_effort=floor_effort, episodes=episodes, time_limit=time_limit, threads=threads, executor=executor,
         feedback=feedback,
     )  # fmt: skip
     training = _read_protocol(protocol)
@@ -320,13 +325,16 @@ def learn(
         space, prior, start=start, v1=v1, v4=v4, paper=paper, initial=_initial(initial)
     )
     optimizer = optimizer or ("eda" if paper else "cma")
-    read_optimizer(optimizer)
+    with about("optimizer"):
+        read_optimizer(optimizer)
     if generations is not None:
-        generations = check_whole(generations, "the number of generations", 1, most=10**9)
+        with about("generations"):
+            generations = check_whole(generations, "the number of generations", 1, most=10**9)
     elif paper:
         generations = max(1, round(_PAPER_GENERATIONS * task.effort))
     if episodes is not None:
-        check_whole(episodes, "the number of episodes", 2)
+        with about("episodes"):
+            check_whole(episodes, "the number of episodes", 2)
     _check_candidate(made.policy(made.center), task, paper=paper)
     target = read_target(out, trace_path, resume=resume, force=force)
     announce = announce or silent
@@ -369,7 +377,8 @@ def _check_candidate(candidate: Policy, task: Task, *, paper: bool) -> None:
         if paper:
             raise InputError(
                 f"the paper's protocol draws problems, which the objective {task.objective.name} does "
-                f"without; leave the protocol out"
+                f"without; leave the protocol out",
+                about="protocol",
             )
         judging_method(candidate, task)
     if task.objective.power is not None:
@@ -413,6 +422,7 @@ def _run(
     return search.stopped
 
 
+@about("protocol")
 def _read_protocol(protocol: str) -> tuple[int, int] | None:
     """The problems and runs of the paper's protocol; None for ours."""
     name, settings = read_settings(protocol, "protocol")
@@ -474,7 +484,7 @@ def _finish(
         else:
             unbeaten, values = best.name, dict(getattr(content, "parameters", {}))
     # A person who stops a run twice does not want to wait for the floor.
-    known = task.floor
+    known = task.least
     least = None if known is None else known.now() if found is None else known.wait()
     floor = None if least is None else least.regret
     settings = search.trace.settings | asked(task) | {"generations": search.generation}

@@ -74,11 +74,13 @@ class Measurement:
 
 def with_floor(task: Task, announce: Callable[[str], None]) -> Task:
     """The task with the floor that its result is to be compared with."""
-    floor = floor_of_search(
-        reported_on(task.prior), task.horizon, task.workers, announce,
+    if task.floor is False:
+        return task
+    least = floor_of_search(
+        reported_on(task.prior), task.horizon, task.workers, announce, wanted=task.floor is True,
         feedback=task.feedback, effort=task.bound_effort, limit=task.time_limit,
     )  # fmt: skip
-    return replace(task, floor=floor)
+    return replace(task, least=least)
 
 
 def asked(task: Task) -> dict[str, Any]:
@@ -138,7 +140,7 @@ def measure(
         order = [best, *(place for place in range(len(everyone)) if place != best)]
         comparison = comparison.reordered(order)
         evaluation = comparison[0]
-    comparison = replace(comparison, floor=None if task.floor is None else task.floor.wait())
+    comparison = replace(comparison, floor=None if task.least is None else task.least.wait())
     found = everyone[best]
     return Measurement(
         found,

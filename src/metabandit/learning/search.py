@@ -319,9 +319,9 @@ class Search:
 
     def _floor_reached(self, stage: Stage) -> bool:
         exact = stage.judge.method == EXACTLY and self.task.objective.name == "regret"
-        if not (stage.last and exact) or self.task.floor is None or stage.best is None:
+        if not (stage.last and exact) or self.task.least is None or stage.best is None:
             return False
-        floor = self.task.floor.wait()
+        floor = self.task.least.wait()
         return floor is not None and stage.best[0] <= floor.regret * (1.0 + _REACHED)
 
     def _record(
@@ -357,7 +357,7 @@ class Search:
             best = math.inf if stage.best is None else stage.best[0]
         shares = [item.share for item in self.stages]
         done = sum(shares[:number]) + shares[number] * share
-        floor = None if self.task.floor is None else self.task.floor.now()
+        floor = None if self.task.least is None else self.task.least.now()
         above = None
         if floor is not None and stage.last and self.task.objective.name == "regret":
             above = best / floor.regret - 1.0

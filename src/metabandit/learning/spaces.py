@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..errors import InputError, nearest
+from ..errors import InputError, about, nearest
 from ..language import ARM_VARIABLES, VARIABLES, Name, Tree, bind, names, parse, text, variables
 from ..policies import CATALOGUE, Entry, IndexPolicy, Policy, Start
 from ..policies.file import Catalogued, Expression, Power
@@ -297,6 +297,7 @@ def _learned_start(prior: Prior) -> dict[str, float]:
     return values
 
 
+@about("space")
 def make_space(
     description: str,
     prior: Prior,
@@ -324,29 +325,41 @@ def make_space(
     if degree is not None:
         space = _power(degree, v1 or ("t" if paper else "h"), v4 or "s", every=paper, name=given)
     elif v1 is not None or v4 is not None:
-        raise InputError(f"v1 and v4 are for the spaces power-1, power-2, ...; {given} has none")
+        raise InputError(
+            f"v1 and v4 are for the spaces power-1, power-2, ...; {given} has none",
+            about="v4" if v1 is None else "v1",
+        )
     elif given.partition(":")[0].strip() in CATALOGUE:
         space = _catalogued(given)
     else:
         space = _expression(given)
     if space.entry is not None and not space.entry.takes_start:
         if start is not None:
-            raise InputError(f"the policy {space.entry.name} has its own start; leave --start out")
+            raise InputError(
+                f"the policy {space.entry.name} has its own start; leave --start out", about="start"
+            )
     elif start == LEARNED_START:
         space = space._learning_start(_learned_start(prior), prior.family.support)
     else:
         if start is None and not paper:
             start = default_start(prior)
-        space = replace(space, start=Start.read(start).resolve(prior))
-    values = dict(zip(space.free, space.initial, strict=True))
-    for name, value in (initial or {}).items():
-        if name in VARIABLES:
-            raise InputError(f"{name} is a variable ({VARIABLES[name]}), not a parameter to learn")
-        check_keys([name], space.free, f"the space {given}")
-        values[name] = read_number(value, f"{name} to begin with")
-        if abs(values[name]) > _LARGEST:
-            raise InputError(f"{name} to begin with must be at most {_LARGEST:g}, not {value}")
-    space = replace(space, initial=tuple(values.values()))
+        with about("start"):
+            space = replace(space, start=Start.read(start).resolve(prior))
+    space = replace(space, initial=_read_initial(initial or {}, space, f"the space {given}"))
     # Numbers that no policy can have are refused now; those met while learning only rank last.
     _ = space.center
     return space
+
+
+@about("initial")
+def _read_initial(initial: Mapping[str, float], space: Space, what: str) -> tuple[float, ...]:
+    """The values that a search begins with: those that are given, else those of the space."""
+    values = dict(zip(space.free, space.initial, strict=True))
+    for name, value in initial.items():
+        if name in VARIABLES:
+            raise InputError(f"{name} is a variable ({VARIABLES[name]}), not a parameter to learn")
+        check_keys([name], space.free, what)
+        values[name] = read_number(value, f"{name} to begin with")
+        if abs(values[name]) > _LARGEST:
+            raise InputError(f"{name} to begin with must be at most {_LARGEST:g}, not {value}")
+    return tuple(values.values())

@@ -1,11 +1,14 @@
-"""What a player knows of an arm."""
+"""Arms of a player: their names, what is known of each, and what a person sees of it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from ..errors import InputError
+from ..settings import check_whole
 
 # An arm is called by a text or a whole number.
 ArmName = str | int
@@ -100,3 +103,60 @@ class Arm:
             "retired": self.retired,
             "memory": list(self.memory),
         }
+
+
+@dataclass(frozen=True)
+class ArmView:
+    """An arm as a player sees it.
+
+    Attributes
+    ----------
+    index : float or None
+        The number that the policy compares; None if it compares none, or the arm awaits its first reward.
+    mean, deviation, plays : float
+        Mean, standard deviation and number of the arm's rewards, including the pseudo-observations of the
+        start. An arm without rewards shows the mean by which it is judged.
+    rewarded, open : int
+        Rewards so far, and selections that still wait for theirs.
+    """
+
+    arm: ArmName
+    index: float | None
+    mean: float
+    deviation: float
+    plays: float
+    rewarded: int
+    open: int
+    retired: bool
+
+
+def read_arms(arms: object) -> tuple[ArmName, ...]:
+    """The names of arms: texts or whole numbers, all different; a number of arms stands for 0, 1, ..."""
+    if isinstance(arms, int) and not isinstance(arms, bool):
+        return tuple(range(check_whole(arms, "the number of arms", 1, most=1_000_000)))
+    unordered = isinstance(arms, (set, frozenset))
+    if isinstance(arms, (str, bytes)) or unordered or not isinstance(arms, Iterable):
+        raise InputError(f"arms are a list of names, in order, or how many there are; not {arms!r}")
+    names = tuple(check_arm(arm) for arm in arms)
+    if not names:
+        raise InputError("there must be at least one arm; arms is empty")
+    seen: set[ArmName] = set()
+    for name in names:
+        if name in seen:
+            raise InputError(f"the names of arms must be different; {name!r} is there twice")
+        seen.add(name)
+    return names
+
+
+def check_arm(arm: object) -> ArmName:
+    """The name of an arm, or an error."""
+    if isinstance(arm, str):
+        try:
+            arm.encode()
+        except UnicodeEncodeError:
+            raise InputError(f"the name of an arm must be valid Unicode, not {arm!r}") from None
+        return str(arm)
+    whole = hasattr(arm, "__index__") and not isinstance(arm, bool)
+    if not whole or getattr(arm, "ndim", 0) != 0:
+        raise InputError(f"an arm is called by a text or a whole number, not {arm!r}")
+    return check_whole(arm, "the number of an arm", -(2**63), most=2**63 - 1)

@@ -52,6 +52,17 @@ def read_counts(given: object, rewards: Rewards) -> list[tuple[ArmName, Counts]]
     return found
 
 
+def read_pairs(rewards: Any, what: str) -> list[tuple[Any, Any]]:
+    """Pairs of what was played, an `arm` or the `id` of a choice, and its reward."""
+    pairs = list(rewards) if isinstance(rewards, Iterable) else [rewards]
+    for pair in pairs:
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise InputError(
+                f"rewards are pairs ({what}, reward), not {pair!r}; nothing was counted"
+            )
+    return [(played, reward) for played, reward in pairs]
+
+
 def _rows(given: object) -> Iterable[tuple[Any, tuple[Any, Any, Any]]]:
     if isinstance(given, (str, Path)):
         yield from _file_rows(given)

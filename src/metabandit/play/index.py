@@ -73,19 +73,10 @@ def moment_value(tree: Tree) -> Callable[[float, float, int], float]:
 
 
 @lru_cache(maxsize=64)
-def index_functions(tree: Tree) -> tuple[Values, Values]:
-    """Two functions that give the index of every arm.
-
-    The first is quick, and may raise an error where an operation has no value; the second is as the
-    machine has it: infinite, or no number, there.
-    """
-    return _make(tree, safe=False), _make(tree, safe=True)
-
-
-@lru_cache(maxsize=64)
 def index_values(tree: Tree) -> Values:
     """The function that gives the index of every arm; infinite, or no number, where there is none."""
-    quick, safe = index_functions(tree)
+    # The first may raise an error where an operation has no value; the second is as the machine has it.
+    quick, safe = _make(tree, safe=False), _make(tree, safe=True)
 
     def values(arms: Sequence[Arm], t: float, h: float, K: int) -> list[float]:
         try:

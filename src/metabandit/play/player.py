@@ -7,23 +7,23 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, overload
 
-from ..errors import InputError, nearest
+from ..errors import InputError
 from ..feedback import COUNT, PATIENCE
 from ..files import check_new, written
 from ..journal import Journal, seal
 from ..numerics import CHOICES, below, key_of, unit
 from ..policies.file import PLAYER_FORMAT as FORMAT
-from ..rewards import Rewards
-from ..settings import check_whole, read_number
+from ..settings import check_whole
 from ..showing import Shown
-from .arm import Arm, ArmName
-from .choices import REFUSE, REPLACE, Choice, Ledger, check_second, new_id
-from .counts import NOTHING, Counts, is_frame, is_nothing, read_columns, read_counts
-from .rules import Moment, Rule
+from .arm import Arm, ArmName, ArmView, check_arm
+from .choices import Choice, Ledger, check_second, new_id
+from .counts import NOTHING, Counts, is_frame, is_nothing, read_columns, read_counts, read_pairs
+from .rule import Moment, Rule
+from .terms import Terms
 
 VERSION = 1
 # Selections of a batch at the most.
@@ -32,108 +32,6 @@ _MOST = 10_000_000
 SELECT, UPDATE, COUNTS = "select", "update", "counts"
 CANCEL, ADD, RETIRE = "cancel", "add", "retire"
 CHOOSE, REWARD, EXPIRE = "choose", "reward", "expire"
-
-
-@dataclass(frozen=True)
-class ArmView:
-    """An arm as a player sees it.
-
-    Attributes
-    ----------
-    index : float or None
-        The number that the policy compares; None if it compares none, or the arm awaits its first reward.
-    mean, deviation, plays : float
-        Mean, standard deviation and number of the arm's rewards, including the pseudo-observations of the
-        start. An arm without rewards shows the mean by which it is judged.
-    rewarded, open : int
-        Rewards so far, and selections that still wait for theirs.
-    """
-
-    arm: ArmName
-    index: float | None
-    mean: float
-    deviation: float
-    plays: float
-    rewarded: int
-    open: int
-    retired: bool
-
-
-def read_arms(arms: object) -> tuple[ArmName, ...]:
-    """The names of arms: texts or whole numbers, all different; a number of arms stands for 0, 1, ..."""
-    if isinstance(arms, int) and not isinstance(arms, bool):
-        return tuple(range(check_whole(arms, "the number of arms", 1, most=1_000_000)))
-    unordered = isinstance(arms, (set, frozenset))
-    if isinstance(arms, (str, bytes)) or unordered or not isinstance(arms, Iterable):
-        raise InputError(f"arms are a list of names, in order, or how many there are; not {arms!r}")
-    names = tuple(check_arm(arm) for arm in arms)
-    if not names:
-        raise InputError("there must be at least one arm; arms is empty")
-    seen: set[ArmName] = set()
-    for name in names:
-        if name in seen:
-            raise InputError(f"the names of arms must be different; {name!r} is there twice")
-        seen.add(name)
-    return names
-
-
-def check_arm(arm: object) -> ArmName:
-    """The name of an arm, or an error."""
-    if isinstance(arm, str):
-        try:
-            arm.encode()
-        except UnicodeEncodeError:
-            raise InputError(f"the name of an arm must be valid Unicode, not {arm!r}") from None
-        return str(arm)
-    whole = hasattr(arm, "__index__") and not isinstance(arm, bool)
-    if not whole or getattr(arm, "ndim", 0) != 0:
-        raise InputError(f"an arm is called by a text or a whole number, not {arm!r}")
-    return check_whole(arm, "the number of an arm", -(2**63), most=2**63 - 1)
-
-
-@dataclass(frozen=True)
-class Terms:
-    """What a player was made with, and keeps.
-
-    policy: the policy as its file has it, and the prior; None for a person's own rule
-    each_once: whether each arm is played once before the rule is asked
-    horizon: plays in all, if known; rewards: those that can come
-    begin: the pseudo-observations of an arm that is added; None if arms begin differently
-    began: the arms that it began with
-    on_duplicate: whether a second, different reward for a choice is refused or replaces the first
-    expire: seconds after which a choice waits no longer, None: it waits for ever; expired: the reward that
-        it then has had, None: none
-    warm: the counts of a history that the arms began with, weighted; None if there was none
-    min_share: the probability that every arm keeps; pending: whether selections that wait for their
-        reward count as plays of their arm (feedback.py)
-    """
-
-    name: str
-    policy: dict[str, Any] | None
-    each_once: bool
-    seed: int
-    horizon: int | None
-    rewards: Rewards
-    begin: Sequence[float] | None
-    began: tuple[ArmName, ...]
-    min_share: float = 0.0
-    pending: str = COUNT
-    on_duplicate: str = REFUSE
-    expire: float | None = None
-    expired: float | None = None
-    warm: tuple[tuple[float, float, float], ...] | None = None
-
-    def __post_init__(self) -> None:
-        ways = (REFUSE, REPLACE)
-        if self.on_duplicate not in ways:
-            raise InputError(
-                f"unknown choice {self.on_duplicate!r} for on_duplicate; "
-                f"{nearest(str(self.on_duplicate), ways)}"
-            )
-        if self.expire is not None and not read_number(self.expire, "expire") > 0.0:
-            raise InputError(f"expire is a number of seconds above 0, not {self.expire!r}")
-        if self.expired is not None and self.expire is None:
-            raise InputError("expired is the reward of choices that expire; give expire=, too")
 
 
 class Player(Shown):
@@ -288,7 +186,7 @@ class Player(Shown):
 
         Returns how many were counted; the others had been before.
         """
-        pairs = self._read_pairs(rewards)
+        pairs = read_pairs(rewards, "id")
         with self._lock:
             self._expire(time.time())
             had: dict[str, float | None] = {}
@@ -305,16 +203,6 @@ class Player(Shown):
             for choice, value in zip(counted[::2], counted[1::2], strict=True):
                 self._note_reward(choice, value)
             return len(counted) // 2
-
-    @staticmethod
-    def _read_pairs(rewards: Any) -> list[tuple[Any, Any]]:
-        pairs = list(rewards) if isinstance(rewards, Iterable) else [rewards]
-        for pair in pairs:
-            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-                raise InputError(
-                    f"rewards are pairs (id, reward), not {pair!r}; nothing was counted"
-                )
-        return [(choice, value) for choice, value in pairs]
 
     def probabilities(self) -> dict[ArmName, float]:
         """The probability of each arm to be chosen next, given what is known.
@@ -406,17 +294,9 @@ class Player(Shown):
                 if played := [(arm, item) for arm, item in known if item != NOTHING]:
                     self._count_many(played)
             return
-        if not isinstance(rewards, Iterable):
-            raise InputError(f"rewards are pairs (arm, reward), not {rewards!r}")
-        given = list(rewards)  # whoever makes them may want to select meanwhile
+        given = read_pairs(rewards, "arm")  # whoever makes them may want to select meanwhile
         with self._lock:
-            pairs = []
-            for pair in given:
-                if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-                    raise InputError(
-                        f"rewards are pairs (arm, reward), not {pair!r}; nothing was counted"
-                    )
-                pairs.append((self._find(pair[0]), self.rewards.check(pair[1])))
+            pairs = [(self._find(arm), self.rewards.check(reward)) for arm, reward in given]
             if self._kept and pairs:
                 self._log([UPDATE, *(item for arm, value in pairs for item in (arm.name, value))])
             for arm, value in pairs:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..data import read_data, write_data
-from ..errors import InputError
+from ..errors import InputError, about
 from ..feedback import IMMEDIATE, Feedback
 from ..files import read_json, read_text
 from ..journal import Journal, unseal
@@ -22,15 +22,17 @@ from ..policies.file import Catalogued, Expression, Power, Solved
 from ..policies.start import PRIOR_COUNTS
 from ..rewards import Rewards
 from ..settings import check_horizon, check_whole, read_number
-from .arm import Arm, ArmName
+from .arm import Arm, ArmName, read_arms
 from .counts import read_counts
-from .player import VERSION, Player, Terms, read_arms
-from .rules import Rule, make_rule
+from .player import VERSION, Player
+from .rule import Rule
+from .rules import make_rule
+from .terms import Terms
 
 if TYPE_CHECKING:
     from ..priors import Prior
+    from .experiment import Experiment
     from .shared import SharedPlayer
-    from .store import Experiment
 
 # How old counts may be that selections rest on, in seconds.
 REFRESH = 0.05
@@ -87,6 +89,7 @@ class _State:
                 raise ValueError(f"choices: {choice!r} is of an arm {arm_name!r} that is not there")
 
 
+@about("seed")
 def check_player_seed(seed: object) -> int:
     """A seed; all 64 bits, as the seeds of single episodes have (numerics.episode_seed)."""
     return check_whole(seed, "the seed", 0, most=2**64 - 1)
@@ -99,7 +102,9 @@ def _read_prior(prior: str | Prior | None, arms: int) -> Prior | None:
 
     known = read_prior(prior, arms=arms if isinstance(prior, str) else None)
     if known.arms != arms:
-        raise InputError(f"the prior {known} is for {known.arms} arms, but there are {arms}")
+        raise InputError(
+            f"the prior {known} is for {known.arms} arms, but there are {arms}", about="prior"
+        )
     return known
 
 
@@ -166,7 +171,7 @@ def make_player(
         min_share=feedback.min_share,
         pending=feedback.pending,
         on_duplicate=on_duplicate,
-        expire=None if expire is None else read_number(expire, "expire"),
+        expire=expire,
         expired=None if expired is None else allowed.check(expired),
         warm=warm,
     )
@@ -220,12 +225,15 @@ def _warm(
 
 def _share(player: Player, url: str, experiment: str | None, refresh: float) -> Player:
     """The player of an experiment in a store, which is begun if it is new."""
-    from .store import Experiment, Store
+    from .store import Store
 
     seconds = read_number(refresh, "refresh")
     if not 0.0 <= seconds <= 3600.0:
         raise InputError(f"refresh is a number of seconds from 0 to 3600, not {refresh!r}")
-    found = Experiment(Store(url), experiment)
+    store = Store(url)
+    from .experiment import Experiment  # which needs what the store has looked for
+
+    found = Experiment(store, experiment)
     begin_experiment(player, found)
     return _shared(player, found, seconds)
 
@@ -399,20 +407,10 @@ def restore_player(value: Any, path: str | Path) -> Player:
             rule.memory = state.memory
             rule.check_memory(state.arms)
         terms = Terms(
-            name=state.name,
             policy={"policy": write_data(state.policy), "prior": state.prior},
             each_once=policy.start_for(setting).each_once,
-            seed=state.seed,
-            horizon=state.horizon,
             rewards=rewards,
-            begin=state.begin,
-            began=state.began,
-            min_share=state.min_share,
-            pending=state.pending,
-            on_duplicate=state.on_duplicate,
-            expire=state.expire,
-            expired=state.expired,
-            warm=state.warm,
+            **{name: getattr(state, name) for name in _TERMS},
         )
         return Player(rule, state.arms, terms, state.selections, state.choices)
     except (ValueError, KeyError) as error:
@@ -434,6 +432,11 @@ def _has_content(path: Path) -> bool:
         return False
 
 
+# The terms of a player that are in its file as they are.
+_TERMS = (
+    "name", "seed", "horizon", "begin", "began", "min_share", "pending", "on_duplicate", "expire",
+    "expired", "warm",
+)  # fmt: skip
 # What must be the same if a journal is continued.
 _SAME = {
     "policy": "another policy",

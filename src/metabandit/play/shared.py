@@ -11,19 +11,22 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
 from .arm import Arm, ArmName
 from .choices import FORGET, Choice, new_id
-from .player import ADD, CANCEL, COUNTS, RETIRE, SELECT, UPDATE, Player, Terms
-from .rules import Rule
+from .counts import read_pairs
+from .player import ADD, CANCEL, COUNTS, RETIRE, SELECT, UPDATE, Player
+from .rule import Rule
+from .terms import Terms
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from .store import Experiment
+    from .experiment import Experiment
 
 # Numbers of selections that a process takes at a time.
 _BLOCK = 64
@@ -63,8 +66,7 @@ class SharedPlayer(Player):
                     chance = chances[self._active.index(arm)]
                     chosen.append((Choice(arm.name, new_id(), chance, time.time()), arm))
                     self._note_selection(arm)
-                with self.experiment.store.transaction() as connection:
-                    self.experiment.open(connection, self._unwritten)
+                with self._writing() as connection:
                     places = [self._place(arm.name) for _, arm in chosen]
                     self.experiment.choose(connection, [choice for choice, _ in chosen], places)
                     self.experiment.open(connection, Counter(places))
@@ -73,12 +75,11 @@ class SharedPlayer(Player):
                     arm.end_waiting(1)
                 self._made, self.selections = made, selections
                 raise
-            self._unwritten.clear()
             choices = [choice for choice, _ in chosen]
             return choices[0] if count is None else choices
 
     def reward_many(self, rewards: Iterable[tuple[str, float]]) -> int:
-        values = [(name, self.rewards.check(value)) for name, value in self._read_pairs(rewards)]
+        values = [(name, self.rewards.check(value)) for name, value in read_pairs(rewards, "id")]
         return self._reward(values, refuse=True).count(True)
 
     def reward_each(self, rewards: Sequence[tuple[str, float]]) -> list[bool | InputError]:
@@ -93,13 +94,11 @@ class SharedPlayer(Player):
     ) -> list[bool | InputError]:
         with self._lock:
             self._sweep()
-            with self.experiment.store.transaction() as connection:
-                self.experiment.open(connection, self._unwritten)
+            with self._writing() as connection:
                 counted = self.experiment.reward(connection, rewards, self.terms.on_duplicate)
                 for result in counted if refuse else ():
                     if isinstance(result, InputError):
                         raise result
-            self._unwritten.clear()
             # What was counted is read again: the choice may be that of another process.
             self._read_at = -float("inf")
             return counted
@@ -144,8 +143,7 @@ class SharedPlayer(Player):
             self._unwritten.update(self._place(name) for name in values)
             return
         experiment = self.experiment
-        with experiment.store.transaction() as connection:
-            experiment.open(connection, self._unwritten)
+        with self._writing() as connection:
             if word == UPDATE:
                 rewards: dict[int, list[float]] = {}
                 for name, value in zip(values[::2], values[1::2], strict=True):
@@ -163,6 +161,13 @@ class SharedPlayer(Player):
                 self._write_arm(connection, values[0])
             elif word == RETIRE:
                 experiment.retire(connection, self._place(values[0]))
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        """A transaction, with the selections that are not in the store yet."""
+        with self.experiment.store.transaction() as connection:
+            self.experiment.open(connection, self._unwritten)
+            yield connection
         self._unwritten.clear()
 
     def _fresh(self) -> None:
@@ -200,9 +205,8 @@ class SharedPlayer(Player):
         """Write the selections that are not in the store yet."""
         with self._lock:
             if self._unwritten:
-                with self.experiment.store.transaction() as connection:
-                    self.experiment.open(connection, self._unwritten)
-                self._unwritten.clear()
+                with self._writing():
+                    pass
 
     def _write_arm(self, connection: Connection, name: ArmName) -> None:
         known = self._by_name.get(name)

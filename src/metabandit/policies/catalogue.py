@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..decisions import Decision
-from ..errors import InputError, nearest
+from ..errors import InputError, about, nearest
 from ..language import VARIABLES, names, parse
 from ..settings import check_keys, read_number, read_settings, write_number
 from .base import IndexPolicy, Policy, Progress, Setting
@@ -242,6 +242,8 @@ def policy(description: str | Path | Policy, *, start: str | Start | None = None
     `start` is how index policies begin: `each-once` (default) or `prior-counts`. The text of a
     catalogue policy can set its own: `ucb1:C=0.17,start=prior-counts`.
     """
+    with about("start"):
+        start = None if start is None else Start.read(start)
     if isinstance(description, IndexPolicy) and start is not None and not description.start_given:
         return description.with_start(start)
     if isinstance(description, Policy):

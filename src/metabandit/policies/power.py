@@ -63,12 +63,14 @@ def power_values(v1: str, v4: str) -> dict[str, str]:
     if v1 not in FIRST_VALUES:
         raise InputError(
             f"v1 of Power-P must be t (plays made, as in the paper) or h (plays left), not {v1!r}; "
-            f"{nearest(v1, FIRST_VALUES)}"
+            f"{nearest(v1, FIRST_VALUES)}",
+            about="v1",
         )
     if v4 not in LAST_VALUES:
         raise InputError(
             f"v4 of Power-P must be s (the deviation, as in the paper) or w (the share of plays that "
-            f"wait), not {v4!r}; {nearest(v4, LAST_VALUES)}"
+            f"wait), not {v4!r}; {nearest(v4, LAST_VALUES)}",
+            about="v4",
         )
     return {"v1": FIRST_VALUES[v1], "v2": "1/sqrt(n)", "v3": "r", "v4": LAST_VALUES[v4]}
 

@@ -100,13 +100,15 @@ class Start:
             if given is None:
                 raise InputError(
                     f"the prior {prior} does not say what pseudo-observations to start from; "
-                    f"give them: prior-counts:plays=2,sum=1 (and squares= for policies that read s)"
+                    f"give them: prior-counts:plays=2,sum=1 (and squares= for policies that read s)",
+                    about="start",
                 )
             counts = np.array(given, dtype=np.float64)
         elif self.arms not in (None, prior.arms):
             raise InputError(
                 f"the start {self} is for {self.arms} arms, the prior {prior} has {prior.arms}; give "
-                f"one number for all arms, or another prior"
+                f"one number for all arms, or another prior",
+                about="start",
             )
         else:
             rows = self.complete(binary=prior.family.binary).for_arms(prior.arms)
@@ -128,7 +130,8 @@ class Start:
         if self.arms not in (None, arms):
             raise InputError(
                 f"the start {self} is for {self.arms} arms, but there are {arms}; give one number "
-                f"for all arms"
+                f"for all arms",
+                about="start",
             )
         values = (self.plays, self.reward_sum, self.square_sum)
         columns = [each if isinstance(each, tuple) else (each or 0.0,) * arms for each in values]
@@ -168,12 +171,14 @@ def _check_counts(counts: Array, prior: Prior) -> Array:
     if (total < low * plays - 1e-9).any() or (total > high * plays + 1e-9).any():
         raise InputError(
             f"the sum of the start must be between {low:g} and {high:g} times its plays, as "
-            f"rewards are; not {total.tolist()} for {plays.tolist()} plays"
+            f"rewards are; not {total.tolist()} for {plays.tolist()} plays",
+            about="start",
         )
     if (squares < total**2 / plays * (1.0 - 1e-9)).any():
         raise InputError(
             f"squares of the start must be at least sum^2 / plays = "
-            f"{(total**2 / plays).tolist()}, not {squares.tolist()}"
+            f"{(total**2 / plays).tolist()}, not {squares.tolist()}",
+            about="start",
         )
     return counts
 

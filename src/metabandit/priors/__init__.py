@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import InputError, nearest
+from ..errors import InputError, about, nearest
 from ..settings import check_keys, read_number, read_settings
 from .amounts import Counts, Empirical, Revenue
 from .base import Prior, check_arms, check_prior
@@ -44,6 +44,7 @@ PRIORS: dict[str, type[Prior]] = {
 }  # fmt: skip
 
 
+@about("prior")
 def prior(text: str, *, arms: int | None = None) -> Prior:
     """Read a prior as the command line writes it.
 
@@ -105,7 +106,9 @@ def read_prior(
     """
     known = prior(given, arms=arms) if isinstance(given, str) else check_prior(given)
     if arms is not None and check_arms(arms) != known.arms:
-        raise InputError(f"the prior has {known.arms} arms, not {arms}; leave out arms")
+        raise InputError(
+            f"the prior has {known.arms} arms, not {arms}; leave out arms", about="arms"
+        )
     if isinstance(known, Table) and not known.told:
         known.told = True
         for text in known.noisy:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, about
 from ..settings import check_whole, read_number, write_number
 from ..showing import Shown
 from .families import Array, Family
@@ -143,9 +143,10 @@ def check_prior(prior: object) -> Prior:
     return prior
 
 
+@about("arms")
 def check_arms(arms: object) -> int:
     """The number of arms as a person gave it."""
-    return check_whole(arms, "the number of arms (--arms)", 2, most=10_000)
+    return check_whole(arms, "the number of arms", 2, most=10_000)
 
 
 def check_positive(value: float, what: str) -> float:

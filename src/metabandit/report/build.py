@@ -170,7 +170,9 @@ def write_report(
         raise InputError("no format is given for the pictures: svg, png or pdf")
     for name in formats:
         if name not in FORMATS:
-            raise InputError(f"a picture is one of {', '.join(FORMATS)}, not {name!r}")
+            raise InputError(
+                f"a picture is one of {', '.join(FORMATS)}, not {name!r}", about="formats"
+            )
     target, tabled, drawn = (
         None if path is None else Path(path) for path in (out, tables, figures)
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..drawing import GREY, INK
+from ..errors import about
 from ..files import check_new, written
 from .content import FORMATS, Figure, Report, ReportTable
 
@@ -183,6 +184,7 @@ def save(figure: Figure, path: Path) -> Path:
     return path
 
 
+@about("plot")
 def check_picture(path: str | Path, *, force: bool) -> Path:
     """The path of a picture to draw; refused where a file is, or nothing can be written."""
     return check_new(path, [f".{name}" for name in FORMATS], "a picture", force=force)

@@ -26,8 +26,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ..errors import InputError, StoreError
+from ..play.experiment import Experiment
 from ..play.players import begin_experiment, open_experiment
-from ..play.store import Experiment, Store
+from ..play.store import Store
 from ..policies import Policy, policy
 from ..policies.file import policy_of
 from . import bodies

@@ -30,7 +30,8 @@ def check_token(token: str | None, host: str) -> str | None:
         if host not in LOOPBACK:
             raise InputError(
                 f"on {host} other machines can ask, so clients need a token: set METABANDIT_TOKEN, or give "
-                f"--token-file; or listen on 127.0.0.1"
+                f"--token-file; or listen on 127.0.0.1",
+                about="host",
             )
         return None
     token = token.strip()

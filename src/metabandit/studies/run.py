@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ..engine.task import silent, versions
-from ..errors import InputError, nearest
+from ..errors import InputError, about, nearest
 from ..formulas.searcher import state_path
 from ..learning import Learned, learn
 from ..learning.trace import trace_path
@@ -217,8 +217,11 @@ def reproduce(
         raise InputError(f"there is no part {part!r} to reproduce; {nearest(str(part), parts)}")
     study = studies[parts[part]]
     if scale not in study.SCALES:
-        raise InputError(f"unknown scale {scale!r}; {nearest(str(scale), study.SCALES)}")
-    seed = check_whole(seed, "the seed", 0, most=2**62)
+        raise InputError(
+            f"unknown scale {scale!r}; {nearest(str(scale), study.SCALES)}", about="scale"
+        )
+    with about("seed"):
+        seed = check_whole(seed, "the seed", 0, most=2**62)
     workers = make_workers(threads, executor)
     folder = default_folder(part, scale) if out is None else Path(out)
     _make_folder(folder)

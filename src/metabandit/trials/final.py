@@ -26,7 +26,7 @@ import numpy as np
 from ..bayes.induction import states as state_count
 from ..engine import exact
 from ..engine.states import Batches, Counts, ThreeArms, TwoArms
-from ..errors import InputError
+from ..errors import InputError, about
 from ..feedback import IMMEDIATE, Feedback
 from ..memory import check_memory
 from ..policies import ConstrainedPolicy, IndexPolicy, Plan, Policy, Progress, Start, policy
@@ -243,11 +243,13 @@ def make_plan(
     item = design(given)
     horizon = check_horizon(horizon)
     item.check(prior, horizon)
-    minimum = check_whole(minimum, "the minimum per arm", 0)
+    with about("minimum"):
+        minimum = check_whole(minimum, "the minimum per arm", 0)
     if minimum * prior.arms > horizon:
         raise InputError(
             f"{prior.arms} arms cannot each have {minimum} of {horizon} patients; the minimum per arm "
-            f"is at most {horizon // prior.arms}"
+            f"is at most {horizon // prior.arms}",
+            about="minimum",
         )
     return replace(item.plan(prior, horizon, progress), minimum=minimum)
 

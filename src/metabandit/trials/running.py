@@ -18,7 +18,7 @@ from ..memory import check_memory
 from ..policies import Plan, Progress
 from ..priors import Prior, Table
 from ..priors.families import Array
-from ..settings import check_seed, check_threads
+from ..settings import check_threads
 from .critical import own_rejections, worst_null
 from .final import FinalStates, Rates, run_plan
 from .measures import Characteristics, measure
@@ -40,15 +40,17 @@ def read_stopping(
     if len(looks) == 1:
         if boundary is not None:
             raise InputError(
-                "a boundary is for looks before the end: say how often to look (--look-every 25; in "
-                "Python, look_every=25)"
+                "a boundary is for looks before the end: say how often to look (--look-every 25)",
+                about="boundary",
             )
         return {}
     if test is None:
         raise InputError("a trial stops early by a test: give one")
     if test.rule is not None or test.above is not None:
         if boundary is not None:
-            raise InputError(f"the test {test.name} stops by itself; leave the boundary out")
+            raise InputError(
+                f"the test {test.name} stops by itself; leave the boundary out", about="boundary"
+            )
         return {}
     read = read_boundary(OBRIEN_FLEMING if boundary is None else boundary, looks)
     if test.is_exact:
@@ -233,11 +235,11 @@ def run_designs(
 
     if not simulated:
         return in_threads(exactly, plans, several)
-    key, arms = check_seed(seed), plans[0].counts.shape[1]
+    arms = plans[0].counts.shape[1]
     # Their counts, and what sorting them takes.
     check_memory(
         40 * arms * episodes,
         f"{episodes:,} simulated trials of {arms} arms",
         "choose fewer episodes",
     )
-    return [work.simulated(plan, episodes, key, several, tell) for plan in plans]
+    return [work.simulated(plan, episodes, seed, several, tell) for plan in plans]

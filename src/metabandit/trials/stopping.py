@@ -19,7 +19,7 @@ from functools import cache
 
 import numpy as np
 
-from ..errors import InputError, nearest
+from ..errors import InputError, about, nearest
 from ..priors.families import Array
 from ..settings import check_whole, is_number, read_number
 
@@ -30,6 +30,7 @@ _FAR = 9.0
 _NODES = 128
 
 
+@about("look_every")
 def read_looks(every: object, horizon: int, ends: Sequence[int]) -> tuple[int, ...]:
     """The numbers of patients at which a trial may end, of those after which outcomes are known."""
     if every is None:
@@ -46,6 +47,7 @@ def read_looks(every: object, horizon: int, ends: Sequence[int]) -> tuple[int, .
     return looks
 
 
+@about("boundary")
 def read_boundary(given: str | Sequence[float], looks: Sequence[int]) -> str | tuple[float, ...]:
     """The name of a boundary, or the p-value at which a trial stops at each look."""
     if isinstance(given, str) and not is_number(given.partition(",")[0]):

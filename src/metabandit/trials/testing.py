@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from ..engine.states import Counts
-from ..errors import InputError, nearest
+from ..errors import InputError, about, nearest
 from ..priors.families import Array
 from ..settings import check_keys, read_number, read_settings
 
@@ -133,6 +133,7 @@ def read_test(given: object, arms: int) -> Test:
     return Test(given, alternative, _p_value(name, alternative))
 
 
+@about("level")
 def check_level(level: object) -> float:
     """Check the level of a test."""
     number = read_number(level, "the level")  # type: ignore[arg-type]

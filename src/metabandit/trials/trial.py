@@ -14,14 +14,14 @@ from ..engine.costs import simulation_seconds, trial_seconds
 from ..engine.results import EXACT, MONTE_CARLO
 from ..engine.task import AUTO, METHODS
 from ..engine.threads import in_threads
-from ..errors import IndexFault, InputError, nearest
+from ..errors import IndexFault, InputError, about, nearest
 from ..feedback import Feedback
 from ..memory import check_memory
 from ..policies import Plan, Policy, with_own_names
 from ..priors import Bernoulli, Prior, Table, check_prior, read_prior
 from ..priors.families import Array
 from ..progress import Told, with_progress
-from ..settings import check_horizon, check_whole, read_grid, read_number
+from ..settings import check_horizon, check_seed, check_whole, read_grid, read_number
 from .final import Function, Rates, design, make_plan, read_points
 from .result import Trial
 from .running import EPISODES, Work, read_stopping, run_designs
@@ -30,7 +30,6 @@ from .testing import Test, check_level, read_test
 
 # Longer than this takes a grid that nobody wanted.
 _MOST_SECONDS = 3600.0
-_FEWER = "the number of patients (fewer than)"
 
 
 @with_progress("computing the trials")
@@ -118,22 +117,26 @@ def operating_characteristics(
     told = Feedback.read(feedback)
     told.check(count, horizon)
     if method not in METHODS:
-        raise InputError(f"unknown method {method!r}; {nearest(str(method), METHODS)}")
-    trials = EPISODES if episodes is None else check_whole(episodes, "the episodes", 1)
+        raise InputError(
+            f"unknown method {method!r}; {nearest(str(method), METHODS)}", about="method"
+        )
+    with about("episodes"):
+        trials = EPISODES if episodes is None else check_whole(episodes, "the episodes", 1)
     simulated = trials if method == MONTE_CARLO or told.delay != 0 else None
     size = partial(
         _check_size, designs=len(given), prior=Bernoulli(count), horizon=horizon, feedback=told,
         episodes=simulated,
     )  # fmt: skip
     points = _read_points(arms, grid, count, size)
-    asked_test = None if test is None else read_test(test, count)
+    with about("test"):
+        asked_test = None if test is None else read_test(test, count)
     level = check_level(level)
     looks = read_looks(look_every, horizon, told.ends(horizon))
     work = Work(
         horizon, told, points, asked_test, level, looks,
         **read_stopping(asked_test, level, looks, boundary),
         imbalance=_read_share(imbalance),
-        fewer_than=None if fewer_than is None else check_whole(fewer_than, _FEWER, 1),
+        fewer_than=None if fewer_than is None else _read_fewer(fewer_than),
     )  # fmt: skip
     plans = {
         item.name: make_plan(item, horizon, prior=belief, minimum=minimum, progress=progress)
@@ -141,7 +144,9 @@ def operating_characteristics(
     }
     why = exact.obstacle(Bernoulli(count), list(plans.values()), horizon, told)
     chosen = _pick(method, why, asked_test, looks, episodes)
-    done = run_designs(work, list(plans.values()), chosen, trials, seed, threads, progress)
+    done = run_designs(
+        work, list(plans.values()), chosen, trials, check_seed(seed), threads, progress
+    )
     return Trial(
         designs={name: tuple(found) for name, (found, _) in zip(plans, done, strict=True)},
         horizon=horizon,
@@ -221,6 +226,12 @@ def _read_points(
     return [*points, *(product(sides, repeat=arms) if sides else ())]
 
 
+@about("fewer_than")
+def _read_fewer(fewer_than: int) -> int:
+    return check_whole(fewer_than, "the number of patients (fewer than)", 1)
+
+
+@about("imbalance")
 def _read_share(imbalance: float) -> float:
     share = read_number(imbalance, "the imbalance")
     if not 0.0 <= share < 1.0:
@@ -245,9 +256,11 @@ def _pick(
     """Exact, or simulated; refuse what a simulation has not."""
     if method == EXACT or (method == AUTO and why is None and episodes is None):
         if why is not None:
-            raise InputError(f"{why}; use the method monte-carlo")
+            raise InputError(f"{why}; use the method monte-carlo", about="method")
         if episodes is not None:
-            raise InputError("episodes are for the method monte-carlo; leave them out")
+            raise InputError(
+                "episodes are for the method monte-carlo; leave them out", about="episodes"
+            )
         return EXACT
     if len(looks) > 1:
         raise InputError(f"early stopping is computed exactly only{f', but {why}' if why else ''}")
