@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import metabandit as mb
+from metabandit.priors import read_prior
 
 CLASSICS = ("ucb1", "ucb1-tuned", "kl-ucb", "thompson")
 # What learning of Power-1 begins with.
@@ -63,7 +64,7 @@ def run(task: Task, limit: float, threads: int, out: Path) -> float:
 
 def check(task: Task, out: Path, seconds: float, threads: int) -> tuple[str, mb.Difference]:
     """The best of what was known before, and its regret minus that of the result, paired by problem."""
-    prior = mb.read_prior(task.prior, arms=task.arms)
+    prior = read_prior(task.prior, arms=task.arms)
     feedback = None if task.batch is None else mb.Feedback(batch=task.batch)
     known: list[Any] = [mb.policy(out)]
     for name in (*CLASSICS, START):
