@@ -3,7 +3,8 @@
     python benchmarks/limits.py [--limits 10,60,300] [--tasks two-100,many] [--threads 2] [--markdown FILE]
 
 Each row is one command. It is first run with the least of the limits and not counted, so that all is compiled.
-`took` is the whole command by the clock, from the start of Python on. The result then plays fresh problems of
+`took` is the whole command by the clock, from the start of Python on, and `processor` its processor time: if that is far
+below, others were at work on the machine, and `took` says little. The result then plays fresh problems of
 another seed, beside the classics and what the search began with, each of which may take --check seconds: `ahead`
 is the 95 % interval of how much less regret it has than the best of these.
 """
@@ -11,6 +12,7 @@ is the 95 % interval of how much less regret it has than the best of these.
 from __future__ import annotations
 
 import argparse
+import resource
 import shlex
 import subprocess
 import sys
@@ -21,6 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import metabandit as mb
+from metabandit.priors import read_prior
 
 CLASSICS = ("ucb1", "ucb1-tuned", "kl-ucb", "thompson")
 # What learning of Power-1 begins with.
@@ -48,22 +51,24 @@ TASKS = {
 }
 
 
-def run(task: Task, limit: float, threads: int, out: Path) -> float:
-    """Run the command; the seconds that it took."""
+def run(task: Task, limit: float, threads: int, out: Path) -> tuple[float, float]:
+    """Run the command; the seconds that it took, by the clock and of the processor."""
     line = f"{task.command} --prior {task.prior} --arms {task.arms} --horizon {task.horizon}"
     line += "" if task.batch is None else f" --batch {task.batch}"
     line += f" --time-limit {limit:g} --threads {threads} --force"
     command = [sys.executable, "-m", "metabandit", *shlex.split(line), "--out", str(out)]
-    begun = time.monotonic()
+    begun, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"metabandit {line}\n{done.stderr}")
-    return time.monotonic() - begun
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return time.monotonic() - begun, spent
 
 
 def check(task: Task, out: Path, seconds: float, threads: int) -> tuple[str, mb.Difference]:
     """The best of what was known before, and its regret minus that of the result, paired by problem."""
-    prior = mb.read_prior(task.prior, arms=task.arms)
+    prior = read_prior(task.prior, arms=task.arms)
     feedback = None if task.batch is None else mb.Feedback(batch=task.batch)
     known: list[Any] = [mb.policy(out)]
     for name in (*CLASSICS, START):
@@ -88,8 +93,8 @@ def main() -> None:
     options = parser.parse_args()
     limits = sorted(map(float, options.limits.split(",")))
     lines = [
-        "| task | limit, s | took, s | of the limit | ahead of | by | holds |",
-        "| --- | ---: | ---: | ---: | --- | ---: | --- |",
+        "| task | limit, s | took, s | of the limit | processor, s | ahead of | by | holds |",
+        "| --- | ---: | ---: | ---: | ---: | --- | ---: | --- |",
     ]
     print("\n".join(lines))
     with tempfile.TemporaryDirectory() as folder:
@@ -98,12 +103,13 @@ def main() -> None:
             task = TASKS[name]
             run(task, limits[0], options.threads, out)
             for limit in limits:
-                took = run(task, limit, options.threads, out)
+                took, spent = run(task, limit, options.threads, out)
                 rival, ahead = check(task, out, options.check, options.threads)
                 low, high = ahead.interval
                 holds = took <= 1.1 * limit and high >= 0.0
                 lines.append(
-                    f"| {name} | {limit:g} | {took:.1f} | {100 * took / limit:.0f} % | {rival} | "
+                    f"| {name} | {limit:g} | {took:.1f} | {100 * took / limit:.0f} % | "
+                    f"{spent:.1f} | {rival} | "
                     f"{low:.3g} to {high:.3g} | {'yes' if holds else 'NO'} |"
                 )
                 print(lines[-1], flush=True)

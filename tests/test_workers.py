@@ -382,7 +382,10 @@ def test_faults_of_policies_are_the_same(executor):
 
 def test_pieces_carry_programs_and_seeds(small):
     executor = Backwards()
-    mb.learn("power-2", mb.Bernoulli(arms=4), 20, generations=1, measured=False, executor=executor)
+    mb.learn(
+        "power-2", mb.Bernoulli(arms=4), 20, generations=1, episodes=20_000, measured=False,
+        executor=executor,
+    )  # fmt: skip
     assert executor.calls > 3
     assert executor.bytes < 100_000  # 20,000 problems, all their arms
 

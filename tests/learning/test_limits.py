@@ -6,7 +6,7 @@ import pytest
 import metabandit as mb
 from metabandit.engine.limits import TimeLimit
 from metabandit.kernels import jit
-from metabandit.learning import judges
+from metabandit.learning import judges, measure, search
 
 TWO = mb.Bernoulli(arms=2)
 
@@ -88,6 +88,29 @@ def test_a_run_that_is_stopped_before_the_horizon_asked_for_has_no_result(tmp_pa
     with pytest.raises(KeyboardInterrupt):
         mb.learn("r + a/(n + b)", TWO, 400, out=out, progress=stop)
     assert not out.exists()
+
+
+def test_a_search_takes_what_its_numbers_need_and_begins_with_few_problems():
+    found = mb.learn("r + a/(n + b)", mb.Bernoulli(arms=4), 20, effort=0.01, measured=False)
+    work = [record["work"] for record in found.trace]
+    # Two numbers; the expected regret of Beta means has little noise.
+    most = 0.01 * search.mean_work(2, noisy=False)
+    assert sum(work[:-1]) < most <= sum(work)
+    problems = [record["problems"] for record in found.trace]
+    assert problems[0] == 1000
+    assert problems == sorted(problems)
+    assert problems[-1] > 5000
+
+
+def test_the_measurement_follows_a_low_effort():
+    def episodes(effort):
+        return mb.learn(
+            "r + a/n", mb.Bernoulli(arms=4), 20, effort=effort, generations=1, floor_effort=0.02
+        ).comparison.episodes
+
+    assert episodes(0.002) == 0.002 * measure._REPORT_WORK / (4 * 20)
+    # Fewer would not say whether the result is better than the classics.
+    assert episodes(1e-6) == 2000
 
 
 def test_compiling_does_not_count():

@@ -18,6 +18,7 @@ from ..bayes.optimum import has_optimum, optimal
 from ..engine import costs, exact, simulated
 from ..engine.floor import solving_seconds
 from ..engine.limits import TimeLimit
+from ..engine.simulated import has_posterior
 from ..engine.task import Task, stream
 from ..errors import InputError
 from ..feedback import Feedback
@@ -60,11 +61,11 @@ _FINALISTS, _MOST_PROBLEMS = 5, 200_000
 # Other problems are played this many times less often than those of the prior.
 _NEARBY = 8
 _HISTORIES = 20
-# How much of what `learn` takes by default is spent: simulated, and seconds of a core if exact.
-_EFFORT, _EXACT_LEARNING = 0.45, 24.0
-# What `learn` takes with effort 1, in plays times arms and in candidates (Power-1 has 14 weights); its
-# index takes this many times as long as a formula. From _LONG plays on a quarter is spent on shorter ones.
-_LEARNING_WORK, _LEARNING_CANDIDATES, _POWER, _LONG = mean_work(14), 400 * 14, 1.6, 400
+# What is spent on learning: plays times arms if candidates are simulated, and seconds of a core if exact.
+_LEARNING_WORK, _EXACT_LEARNING = 4.8e9, 24.0
+# The weights of Power-1, and the candidates that `learn` judges exactly with effort 1; its index takes this
+# many times as long as a formula. From _LONG plays on a quarter is spent on shorter ones.
+_WEIGHTS, _LEARNING_CANDIDATES, _POWER, _LONG = 14, 400 * 14, 1.6, 400
 # A generation of Power-1 has 11 candidates, and there should be _GENERATIONS of them, _FEW at least.
 _GENERATION, _GENERATIONS, _FEW = 11, 15, 8
 # Shares of the time that is left: first look, formulas, learning, comparison, floor; then wrong priors.
@@ -280,7 +281,7 @@ class Steps:
         formulas = work * pace
         if is_quick(self.searched, effort):
             formulas = rounds[0][0] * each / threads
-        learning = _LEARNING_WORK * _EFFORT * effort * _POWER * pace
+        learning = _LEARNING_WORK * effort * _POWER * pace
         learning *= 1.25 if task.horizon >= _LONG else 1.0
         if self._learns_exactly():
             learning = effort * min(_EXACT_LEARNING, _LEARNING_CANDIDATES * each) / threads
@@ -340,17 +341,18 @@ class Steps:
             self.notes.append("No time was left to learn a policy.")
             return
         task, share = self.searched, self._affordable("learning", clock)
-        effort, episodes = _EFFORT * share, FEWEST
+        noisy = not has_posterior(task.prior, task.horizon)
+        effort, episodes = share * _LEARNING_WORK / mean_work(_WEIGHTS, noisy=noisy), FEWEST
         if self._learns_exactly():
             each = costs.exact_seconds(task.prior, task.horizon, feedback=task.feedback)
             effort = share * min(1.0, _EXACT_LEARNING / (_LEARNING_CANDIDATES * each))
             effort = min(effort, 1.0) if self.free else effort
         else:
-            work = _LEARNING_WORK * effort
+            work = _LEARNING_WORK * share
             fitting = int(work / (_GENERATION * _GENERATIONS * self.size))
             episodes = min(3000, max(FEWEST, fitting))
             least = _FEW * _GENERATION * episodes * self.size
-            seconds = self._estimates(1.0)["learning"] * least / (_LEARNING_WORK * _EFFORT)
+            seconds = self._estimates(1.0)["learning"] * least / _LEARNING_WORK
             if not clock.allows(seconds):
                 self.notes.append(
                     f"No time was left to learn a policy: that takes {duration(seconds)} at least."

@@ -29,9 +29,10 @@ from .trace import Trace, digest, read_values, write_values
 # What a search may take, in plays times arms: some minutes on one core for a simple index. Without noise
 # it is over after so many judgements for each number to learn.
 _WORK, _EVALUATIONS = 1.2e11, 400
-# Means of simulated episodes need less, so much for each number and as if there were some more of them: half
-# a minute for Power-1. With a time limit, which says itself when the search ends, it may take more.
-_MEAN_WORK, _MORE_NUMBERS, _WITH_LIMIT = 0.6e9, 4, 10.0
+# Means of simulated episodes need less: so much for each number, as if there were some more numbers, which is
+# half a minute for Power-1; more where regret is not replaced by its expectation, which has less noise; and
+# more with a time limit, which says itself when the search ends.
+_MEAN_WORK, _MORE_NUMBERS, _NOISIER, _WITH_LIMIT = 0.6e9, 4, 5.0, 10.0
 # A stage that only prepares the next gets this share of both.
 _PREPARATION = 0.25
 # From this horizon on a tenth of it is learned first.
@@ -50,9 +51,10 @@ _FEWEST = 500
 _LONGER = 1.3
 
 
-def mean_work(numbers: int) -> float:
+def mean_work(numbers: int, *, noisy: bool) -> float:
     """What a search for so many numbers may take with effort 1 if values are means of simulated episodes."""
-    return min(_WORK, _MEAN_WORK * (numbers + _MORE_NUMBERS))
+    most = _MEAN_WORK * (numbers + _MORE_NUMBERS) * (_NOISIER if noisy else 1.0)
+    return min(_WORK, most)
 
 
 @dataclass(frozen=True)
@@ -293,9 +295,11 @@ class Search:
         work *= costs.slowness(stage.space.policy(stage.space.center))
         work *= costs.reward_slowness(self.task.prior)
         numbers, judge = len(stage.center), stage.judge
-        most = mean_work(numbers) if judge.simulates_mean else _WORK
-        if judge.simulates_mean and self.task.time_limit.given:
-            most *= _WITH_LIMIT
+        most = _WORK
+        if judge.simulates_mean:
+            most = mean_work(numbers, noisy=not judge.sampling.posterior)
+            if self.task.time_limit.given:
+                most *= _WITH_LIMIT
         share = work / most
         if not judge.noisy:
             share = max(share, judged / (_EVALUATIONS * numbers))
