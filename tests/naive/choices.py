@@ -49,7 +49,9 @@ def choice_of(policy, prior, horizon, *, fine=False):
     plan = policy.plan(prior, horizon)
     if policy.name == "whittle":
         means = list(zip(prior.alpha, prior.beta, strict=True))
-        return partial(whittle_choice, prices=prices_of(tuple(means), horizon), means=means, **close)
+        return partial(
+            whittle_choice, prices=prices_of(tuple(means), horizon), means=means, **close
+        )
     if isinstance(plan.decision, ByBelief):
         known = {"belief": plan.decision.belief}
         return {
