@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import itertools
+import json
 import os
 import re
 import shlex
@@ -117,16 +118,17 @@ def test_a_new_option_is_one_line(tmp_path):
             sys.argv[1:] = command + more
             with contextlib.suppress(SystemExit):
                 main()
-            print()
+            print("----")
     """
     done = subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True, text=True, check=True,
         env={**os.environ, "PYTHONPATH": str(tmp_path / "src")},
     )  # fmt: skip
-    regret = [float(found) for found in re.findall(r'"mean_regret": ([-+.\de]+)', done.stdout)]
-    assert len(regret) == 3
-    assert regret[0] == regret[1] != regret[2]
+    *printed, rest = done.stdout.split("----\n")
+    zero, without, seven = (json.loads(item)["policies"][0]["mean_regret"] for item in printed)
+    assert zero == without != seven
+    assert rest == ""
 
 
 def test_links_in_the_docs_lead_somewhere():

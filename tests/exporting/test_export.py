@@ -372,13 +372,16 @@ def test_random_and_needed_plays_are_as_the_definition_says(language, exceptions
 
 def test_random_and_needed_plays_of_sql(exceptions):
     made, cases, expected = exceptions
-    queries = [write(item[1], "sql") for item in made]
+    answers = []
+    for place, item in enumerate(made):
+        given = [(u, plays, sums) for which, u, plays, sums in cases if which == place]
+        tables = [np.stack([plays, sums, sums], axis=1) for _, plays, sums in given]
+        # The cases of a policy stand together.
+        answers += exported.run_sql(write(item[1], "sql"), tables, [u for u, _, _ in given])
     at_random = 0
-    for (which, u, plays, sums), arm in zip(cases, expected, strict=True):
+    for (which, u, plays, sums), arm, rows in zip(cases, expected, answers, strict=True):
         policy, _, rate, needed = made[which]
-        first = exported.run_sql(queries[which], [np.stack([plays, sums, sums], axis=1)], [u])[0][
-            0
-        ][0]
+        first = rows[0][0]
         if policy.start.each_once and 0 in plays:
             assert plays[first] == 0
             continue
