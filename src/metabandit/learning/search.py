@@ -32,7 +32,7 @@ _WORK, _EVALUATIONS = 1.2e11, 400
 # Means of simulated episodes need less: so much for each number, as if there were some more numbers, which is
 # half a minute for Power-1; more where regret is not replaced by its expectation, which has less noise; and
 # more with a time limit, which says itself when the search ends.
-_MEAN_WORK, _MORE_NUMBERS, _NOISIER, _WITH_LIMIT = 0.6e9, 4, 5.0, 10.0
+_MEAN_WORK, _MORE_NUMBERS, _NOISIER, _WITH_LIMIT = 0.8e9, 4, 4.0, 8.0
 # A stage that only prepares the next gets this share of both.
 _PREPARATION = 0.25
 # From this horizon on a tenth of it is learned first.
