@@ -94,7 +94,7 @@ def test_a_search_takes_what_its_numbers_need_and_begins_with_few_problems():
     found = mb.learn("r + a/(n + b)", mb.Bernoulli(arms=4), 20, effort=0.01, measured=False)
     work = [record["work"] for record in found.trace]
     # Two numbers; the expected regret of Beta means has little noise.
-    most = 0.01 * search.mean_work(2, noisy=False)
+    most = 0.01 * search.mean_work(2, 20, noisy=False)
     assert sum(work[:-1]) < most <= sum(work)
     problems = [record["problems"] for record in found.trace]
     assert problems[0] == 1000

@@ -342,7 +342,8 @@ class Steps:
             return
         task, share = self.searched, self._affordable("learning", clock)
         noisy = not has_posterior(task.prior, task.horizon)
-        effort, episodes = share * _LEARNING_WORK / mean_work(_WEIGHTS, noisy=noisy), FEWEST
+        whole = mean_work(_WEIGHTS, task.horizon, noisy=noisy)
+        effort, episodes = share * _LEARNING_WORK / whole, FEWEST
         if self._learns_exactly():
             each = costs.exact_seconds(task.prior, task.horizon, feedback=task.feedback)
             effort = share * min(1.0, _EXACT_LEARNING / (_LEARNING_CANDIDATES * each))

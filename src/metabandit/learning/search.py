@@ -30,9 +30,9 @@ from .trace import Trace, digest, read_values, write_values
 # it is over after so many judgements for each number to learn.
 _WORK, _EVALUATIONS = 1.2e11, 400
 # Means of simulated episodes need less: so much for each number, as if there were some more numbers, which is
-# half a minute for Power-1; more where regret is not replaced by its expectation, which has less noise; and
-# more with a time limit, which says itself when the search ends.
-_MEAN_WORK, _MORE_NUMBERS, _NOISIER, _WITH_LIMIT = 0.6e9, 4, 5.0, 10.0
+# half a minute for Power-1; more where noise is larger, because regret is not replaced by its expectation or the
+# horizon is long; and more with a time limit, which says itself when the search ends.
+_MEAN_WORK, _MORE_NUMBERS, _NOISIER, _WITH_LIMIT = 0.8e9, 4, 4.0, 8.0
 # A stage that only prepares the next gets this share of both.
 _PREPARATION = 0.25
 # From this horizon on a tenth of it is learned first.
@@ -51,9 +51,9 @@ _FEWEST = 500
 _LONGER = 1.3
 
 
-def mean_work(numbers: int, *, noisy: bool) -> float:
+def mean_work(numbers: int, horizon: int, *, noisy: bool) -> float:
     """What a search for so many numbers may take with effort 1 if values are means of simulated episodes."""
-    most = _MEAN_WORK * (numbers + _MORE_NUMBERS) * (_NOISIER if noisy else 1.0)
+    most = _MEAN_WORK * (numbers + _MORE_NUMBERS) * (_NOISIER if noisy or horizon >= _LONG else 1.0)
     return min(_WORK, most)
 
 
@@ -297,7 +297,7 @@ class Search:
         numbers, judge = len(stage.center), stage.judge
         most = _WORK
         if judge.simulates_mean:
-            most = mean_work(numbers, noisy=not judge.sampling.posterior)
+            most = mean_work(numbers, self.task.horizon, noisy=not judge.sampling.posterior)
             if self.task.time_limit.given:
                 most *= _WITH_LIMIT
         share = work / most
