@@ -6,10 +6,11 @@ import re
 import pytest
 
 import metabandit
+import metabandit.cli
 from metabandit.files import reserved
 from metabandit.policies import CATALOGUE
 from metabandit.priors import PRIORS
-from tests.commands import answer, refused
+from tests.commands import answer, call, refused
 
 pytestmark = pytest.mark.usefixtures("short_reports")
 
@@ -279,3 +280,24 @@ def test_one_run_at_a_time_writes_to_a_file(tmp_path, command):
     with reserved(tmp_path / "a.json"):
         refused(f"{command} | --out | a.json", tmp_path, "another run is writing", "a.json.lock")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_second_interrupt_while_the_first_is_cleaned_up_after_has_no_traceback(
+    tmp_path, monkeypatch
+):
+    def work():
+        try:
+            yield
+        finally:
+            raise KeyboardInterrupt
+
+    def app(**_):
+        working = work()
+        next(working)
+        del working
+        return 0
+
+    monkeypatch.setattr(metabandit.cli, "app", app)
+    done = call(["policies"], tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")

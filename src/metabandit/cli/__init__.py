@@ -133,12 +133,21 @@ def main() -> None:
     # A process in the background may ignore Ctrl-C.
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, stop)
+    before, sys.unraisablehook = sys.unraisablehook, _explain_unraisable
     try:
         code = app(standalone_mode=False)
         sys.stdout.flush()
     except (KeyboardInterrupt, Exception) as error:
         code = _explain(KeyboardInterrupt() if stopped else error)
+    finally:
+        sys.unraisablehook = before
     raise SystemExit(code)
+
+
+def _explain_unraisable(found: Any) -> None:
+    """A second Ctrl-C may come while the first one is cleaned up after, and needs no traceback."""
+    if not issubclass(found.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(found)
 
 
 def _explain(error: BaseException) -> int:
