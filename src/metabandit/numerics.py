@@ -13,6 +13,15 @@ p <= 1/2, the smaller tail. I is that density times a continued fraction, and th
 the deviance of x from the mean and the remainders of Stirling's formula, which do not cancel as
 three logarithms of the gamma function do.
 
+beta_draw: Dixon's elliptic functions s(y) = sm y and c(y) = cm y have s^3 + c^3 = 1, s' = c^2, c' = -s^2 and, for
+y between 0 and their period 1.7666, s and c above 0. If x = s(y)^3 has the distribution Beta(a, b), the
+density of y is proportional to s^A c^B, where A = 3a - 1 and B = 3b - 1. Minus the second derivative of its
+logarithm, h, changes with y by 2 (A + B) (x - p) (1 - x + x^2) / (x (1 - x)), where p = A / (A + B) is the x of the
+mode: it is least at the mode, where it is 3 (A + B) s c. So the normal density with the mode and this h, times a constant,
+is nowhere below that density: a normal variate is taken with the ratio of both as its probability, which is 0.92 for
+a = b = 1 and goes to 1 (Marsaglia and Tsang's idea of 2000, which is the limit of large b).
+For a below 1/2, x is drawn from Beta(a + 1, b): with probability b / (a + b), x u^(1/a) is the variate.
+
 Random numbers are functions of the seed and of where they are used, not of when. Those below are the
 simulator's for episode 0 (kernels/random.py has them over lanes, with the constants of this file), so
 that a player meets ties and makes random plays as a simulated episode does, and its state is a count
@@ -475,3 +484,51 @@ def below(key: int, step: int, stream: int, limit: int) -> int:
 def unit(key: int, step: int, stream: int) -> float:
     """A uniform number strictly between 0 and 1."""
     return ((bits(key, step, stream) >> 9) + 0.5) * 1.1920928955078125e-07  # 2^-23
+
+
+def beta_draw(a: float, b: float, key: int, step: int, stream: int) -> float:
+    """ln(x / (1 - x)) for a variate x of Beta(a, b), from the streams from `stream` to `stream` + 5 of a selection."""
+    rich, poor = (a if a >= 0.5 else a + 1.0), (b if b >= 0.5 else b + 1.0)
+    A, B = 3.0 * rich - 1.0, 3.0 * poor - 1.0
+    n = A + B
+    s, c = (A / n) ** (1.0 / 3.0), (B / n) ** (1.0 / 3.0)
+    spread = 1.0 / math.sqrt(3.0 * n * s * c)
+    attempt = stream
+    odds = 0.0
+    while True:
+        word = bits(key, step, attempt)
+        z = normal_quantile(((word >> 9) + 0.5) * 1.1920928955078125e-07)
+        d = 0.5 * spread * z
+        if abs(d) < 0.85:
+            # sm d and cm d by their series, then those of twice d, then those of the mode plus that.
+            w = d * d * d
+            sine = 1.0401121512232624e-3 - w * (1.8862799947456e-4 - w * 3.42110671947610e-5)
+            sine = 1.0 / 6.0 - w * (2.0 / 63.0 - w * (13.0 / 2268.0 - w * sine))
+            sine = d * (1.0 - w * sine)
+            cosine = 25.0 / 13608.0 - w * (619.0 / 1857492.0 - w * 6.043842390109292e-5)
+            cosine = 1.0 - w * (1.0 / 3.0 - w * (1.0 / 18.0 - w * (23.0 / 2268.0 - w * cosine)))
+            w, cube = sine * sine * sine, cosine * cosine * cosine
+            sine *= (1.0 + cube) / (cosine * (1.0 + w))
+            cosine = (cube - w) / (cosine * (1.0 + w))
+            over, under = 1.0 + c * c / s * sine * cosine, cosine * cosine - s * s / c * sine
+            if over > 0.0 and under > 0.0:
+                share = cosine + s * c * sine * sine
+                ratio = A * math.log(over / share) + B * math.log(under / share) + 0.5 * z * z
+                u = ((word & 511) + unit(key, step, attempt + 1)) / 512.0
+                if math.log(u) < ratio:
+                    odds = 3.0 * math.log(over / under * (s / c))
+                    break
+        attempt += 1 << 16
+    if poor > b:
+        odds = -_lessened(-odds, b, rich, key, step, stream + 2)
+    return odds if rich == a else _lessened(odds, a, b, key, step, stream + 4)
+
+
+def _lessened(odds: float, a: float, b: float, key: int, step: int, stream: int) -> float:
+    """ln(x / (1 - x)) for a variate of Beta(a, b), given that of Beta(a + 1, b)."""
+    v = (bits(key, step, stream) + unit(key, step, stream + 1)) / 4294967296.0
+    kept = b / (a + b)
+    if v >= kept:
+        return odds
+    ln_x = min(odds, 0.0) - math.log1p(math.exp(-abs(odds))) + math.log(v / kept) / a
+    return ln_x - math.log(-math.expm1(ln_x)) if ln_x < -1e-300 else odds

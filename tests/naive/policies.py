@@ -136,19 +136,46 @@ def ucb2_choice(play: Play, alpha: float) -> int:
             return arm
 
 
-def _gamma(shape: float, key: int, step: int, stream: int) -> float:
-    """The logarithm, by Marsaglia and Tsang (2000), with the boost U^(1/a) for shapes below 1."""
-    d = shape + (1.0 if shape < 1.0 else 0.0) - 1.0 / 3.0
+# The y of x = 1, where y grows with x by (x (1 - x))^(-2/3) / 3.
+PERIOD = special.beta(1 / 3, 1 / 3) / 3
+
+
+def _beta_draw(a: float, b: float, key: int, step: int, stream: int) -> float:
+    """ln(x / (1 - x)) for x from Beta(a, b), from a normal variate in y, taken if a uniform one says so.
+
+    x has the density x^(a - 1/3) (1 - x)^(b - 1/3), times a constant, in y.
+    """
+    p = (a - 1 / 3) / (a + b - 2 / 3)
+    mode = PERIOD * special.betainc(1 / 3, 1 / 3, p)
+    spread = (9 * (a + b - 2 / 3)) ** -0.5 * (p * (1 - p)) ** (-1 / 6)
     attempt = stream
     while True:
-        z = special.ndtri(unit(noise_bits(key, step, attempt)))
-        v = (1.0 + z / math.sqrt(9.0 * d)) ** 3
-        u = unit(noise_bits(key, step, attempt + 1))
-        if v > 0.0 and math.log(u) < 0.5 * z * z + d - d * v + d * math.log(v):
-            break
+        word = noise_bits(key, step, attempt)
+        z = special.ndtri(unit(word))
+        u = (word % 512 + unit(noise_bits(key, step, attempt + 1))) / 512
+        y = (mode + spread * z) / PERIOD
+        if 0.0 < y < 1.0:
+            x, rest = special.betaincinv(1 / 3, 1 / 3, y), special.betaincinv(1 / 3, 1 / 3, 1.0 - y)
+            ratio = (a - 1 / 3) * math.log(x / p) + (b - 1 / 3) * math.log(rest / (1.0 - p))
+            if math.log(u) < ratio + 0.5 * z * z:
+                return math.log(x / rest)
         attempt += 1 << 16
-    boost = math.log(unit(noise_bits(key, step, stream + 2))) / shape if shape < 1.0 else 0.0
-    return math.log(d * v) + boost
+
+
+def _posterior_draw(a: float, b: float, key: int, step: int, stream: int) -> float:
+    """The same for all shapes: Beta(a + 1, b), or that times u^(1/a) with chance b / (a + b), is Beta(a, b)."""
+
+    def lessened(odds: float, a: float, b: float, stream: int) -> float:
+        v = (noise_bits(key, step, stream) + unit(noise_bits(key, step, stream + 1))) / 2**32
+        if v >= b / (a + b):
+            return odds
+        ln_x = special.log_expit(odds) + math.log(v * (a + b) / b) / a
+        return ln_x - math.log(-math.expm1(ln_x))
+
+    more_a, more_b = a + (a < 0.5), b + (b < 0.5)
+    odds = _beta_draw(more_a, more_b, key, step, stream)
+    odds = odds if b >= 0.5 else -lessened(-odds, b, more_a, stream + 2)
+    return odds if a >= 0.5 else lessened(odds, a, b, stream + 4)
 
 
 def thompson_beta_choice(play: Play, pairs) -> int:
@@ -156,9 +183,8 @@ def thompson_beta_choice(play: Play, pairs) -> int:
     draws = []
     for arm, rewards in enumerate(play.rewards):
         (a, b), total = pairs[arm], play.totals[arm]
-        wins = _gamma(a + total, play.key, play.step, 16 + 8 * arm)
-        losses = _gamma(b + len(rewards) - total, play.key, play.step, 16 + 8 * arm + 4)
-        draws.append(wins - losses)
+        shapes = a + total, b + len(rewards) - total
+        draws.append(_posterior_draw(*shapes, play.key, play.step, 16 + 8 * arm))
     return draws.index(max(draws))
 
 

@@ -278,6 +278,8 @@ def _decider(plan: Plan, horizon: int, *, plain: bool) -> tuple[Callable[[Any], 
         beta = isinstance(decision.belief, BetaBelief)
         function = decide.thompson_beta if beta else decide.thompson_gaussian
         parameters = _believed(decision.belief)
+        if beta:
+            parameters, memory = np.array([float(plain), *parameters]), 9 + 4 * arms
     elif isinstance(decision, ByBelief):
         function = _lookahead(decision)
         parameters = np.array([decision.number, *_believed(decision.belief)])

@@ -7,24 +7,27 @@ from typing import Any
 import numba
 import numpy as np
 
+from .. import numerics
 from .counts import TIE as FINE_TIE
 from .jit import DECIDE, lane, part, pointer
 from .random import ARM_STREAM, CHOICE_STREAM, TIE_STREAM, below, noise_bits, unit
 from .rows import SLOT, STRIDE
-from .special import ln32, normal_quantile
+from .special import _ln_positive, ln32
 
 f32 = np.float32
+i32 = np.int32
 u32 = np.uint32
 N, R, S, W = 0, 1, 2, 3
 # The statistics may be float32 sums; the values computed from them are float64. In float64 lanes both are,
 # and ties those of exact evaluation.
 TIE = 1e-9
 NO_ARM = np.uint32(0xFFFFFFFF)
-REJECTED = np.float32(np.inf)
 # What a lane of UCB2 does (bit 0: it needs a new epoch), and how close its indices are, relative to
 # their size, if only float64 can tell them apart.
 GOES_ON, BEGINS, DOUBTFUL = np.uint32(0), np.uint32(1), np.uint32(3)
 DOUBT = np.float32(1e-5)
+# Where Dixon's cm first is 0 (see numerics.py).
+PERIOD = np.float32(1.7666387502854499573)
 # Where the levels of UCB2 begin in its parameters.
 FIRST_LEVEL = 2
 
@@ -213,50 +216,181 @@ def ucb2(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
 
 
 @lane
-def _try_gamma(shape, key, step, stream):
-    """The logarithm of a Gamma variate of shape >= 1 by one trial of Marsaglia and Tsang (2000)."""
-    d = shape - f32(1 / 3)
-    z = normal_quantile(unit(noise_bits(key, step, stream)))
-    root = f32(1) + z / np.sqrt(f32(9) * d)
-    v = root * root * root
-    safe = max(v, f32(1e-30))
-    ln_u = ln32(unit(noise_bits(key, step, stream + 1)))
-    ln_v = ln32(safe)
-    taken = ln_u < f32(0.5) * z * z + d - d * safe + d * ln_v
-    value = ln32(d) + ln_v if taken else REJECTED
-    return value if root > f32(0) else REJECTED
+def _cube_root(x):
+    """The cube root of a normal, positive float32: Halley's method, from a third of the exponent."""
+    third = i32(f32(i32(np.float32(x).view(u32))) * f32(1 / 3))
+    y = u32(i32(third + i32(709958130))).view(f32)
+    for _ in range(2):
+        cube = y * y * y
+        y *= (cube + x + x) / (cube + cube + x)
+    return y
 
 
 @lane
-def _at_least_one(shape):
-    """Gamma(a) is Gamma(a + 1) times U^(1/a), which serves shapes below 1."""
-    return shape + (f32(1) if shape < f32(1) else f32(0))
+def _mode(a, b):
+    """For Beta(a, b): A, B and, at the mode of y, s, c, y and the spread of the normal variate."""
+    A, B = f32(3) * a - f32(1), f32(3) * b - f32(1)
+    n = A + B
+    p = min(A, B) / n
+    s = _cube_root(p)
+    # (1 - p)^(1/3) and y / s, for p up to 1/2.
+    c = f32(-0.08459412) + p * (f32(0.07887595) - p * f32(0.14010183))
+    c = f32(0.99999987) + p * (
+        f32(-0.33330882) + p * (f32(-0.11185752) + p * (f32(-0.05335222) + p * c))
+    )
+    y = f32(0.01569899) + p * (f32(0.09967933) + p * (f32(-0.12477777) + p * f32(0.14490926)))
+    y = s * (f32(1) + p * (f32(0.16667097) + p * (f32(0.07919192) + p * (f32(0.05200469) + p * y))))
+    spread = f32(1) / np.sqrt(f32(3) * n * s * c)
+    swapped = A > B
+    y = PERIOD - y if swapped else y
+    return A, B, (c if swapped else s), (s if swapped else c), y, spread
+
+
+# Rows that Thompson sampling works in: a, b and the four of a mode (`_find_modes`), the draw, whether it is open, and
+# the list of lanes in which it is; then the four of each arm's mode.
+_B, _MODE, _KEY, _Y, _DRAW, _OPEN, _LISTED, _ARMS = (
+    row * STRIDE for row in (1, 2, 4, 5, 6, 7, 8, 9)
+)
+
+
+@lane
+def _shapes(parameters, stats, sums, k, i):
+    """The posterior Beta(a, b) of arm k in lane i."""
+    total = sums[k, 0, i]
+    rest = (stats[k, N, i] - stats[k, W, i]) - total
+    # Rounding may leave a little less than nothing.
+    return parameters[2 * k + 1] + total, parameters[2 * k + 2] + max(rest, f32(0))
 
 
 @part
-def _gamma_row(shape, keys, step, stream, out):
-    """The logarithm of a Gamma variate per lane: one vectorised trial, then the lanes it rejected.
+def _find_modes(own, lanes):
+    """What draws need to know of a and b: y and spread of the mode, and how skewed both sides are."""
+    for i in range(lanes):
+        A, B, _, _, y, spread = _mode(own[i], own[_B + i])
+        own[_MODE + i] = y
+        own[_MODE + STRIDE + i] = spread
+        own[_MODE + 2 * STRIDE + i] = f32(1) / np.sqrt(f32(3) * A)
+        own[_MODE + 3 * STRIDE + i] = f32(1) / np.sqrt(f32(3) * B)
 
-    Logarithms, because variates of small shape are smaller than any float.
+
+@lane
+def _normal(word):
+    """The standard normal variate of a word's upper 23 bits: special.normal_quantile with two divisions."""
+    p = unit(word)
+    q = p - f32(0.5)
+    c = f32(0.180625) - q * q
+    above = f32(159.29113202) + c * f32(59.109374720)
+    above = q * (f32(3.3871327179) + c * (f32(50.434271938) + c * above))
+    below = f32(1) + c * (f32(17.895169469) + c * (f32(78.757757664) + c * f32(67.187563600)))
+    d = np.sqrt(-_ln_positive(min(p, f32(1) - p))) - f32(1.6)
+    outer = f32(2.7568153900) + d * (f32(1.3067284816) + d * f32(0.17023821103))
+    outer = f32(1.4234372777) + d * outer
+    outer = -outer if q < f32(0) else outer
+    beyond = f32(1) + d * (f32(0.73700164250) + d * f32(0.12021132975))
+    central = abs(q) <= f32(0.425)
+    return (above if central else outer) / (below if central else beyond)
+
+
+@part
+def _propose(arm, keys, step, stream, own):
+    """A draw for each lane, and whether it is open if it counts.
+
+    The logarithm of the ratio of the densities is at least -(e^2 + f^2) z^4 / (12 (1 - 0.88 v)) for v up to 0.92,
+    where e and f are the skews and v is |z| times that of z's side.
     """
-    again = u32(0)
-    small = u32(0)
-    for i in range(out.shape[0]):
-        value = _try_gamma(_at_least_one(shape[i]), keys[i], step, stream)
-        out[i] = value
-        again = u32(again | (u32(1) if value == REJECTED else u32(0)))
-        small = u32(small | (u32(1) if shape[i] < f32(1) else u32(0)))
-    if again != u32(0):
-        for i in range(out.shape[0]):
-            attempt = stream
-            while out[i] == REJECTED:
-                attempt += 1 << 16
-                out[i] = _try_gamma(_at_least_one(shape[i]), keys[i], step, attempt)
-    if small != u32(0):
-        for i in range(out.shape[0]):
-            if shape[i] < f32(1):
-                u = unit(noise_bits(keys[i], step, stream + 2))
-                out[i] += ln32(u) / shape[i]
+    bits = own.view(u32)
+    for i in range(keys.shape[0]):
+        word = noise_bits(keys[i], step, stream)
+        z = _normal(word)
+        own[_DRAW + i] = arm[i] + arm[STRIDE + i] * z
+        e, f = arm[2 * STRIDE + i], arm[3 * STRIDE + i]
+        v = abs(z) * (e if z < f32(0) else f)
+        loss = (e * e + f * f) * f32(1 / 12) * (z * z) * (z * z)
+        left = f32(i32(u32(511) - u32(word & u32(511)))) * f32(1 / 512) * (f32(1) - f32(0.88) * v)
+        left = left if v < f32(0.92) else f32(0)
+        bits[_OPEN + i] = u32(0) if left > loss else u32(1)
+
+
+@part
+def _list(own, lanes):
+    """The lanes that are open, one after the other, and how many."""
+    bits = own.view(u32)
+    count = u32(0)
+    for i in range(lanes):
+        bits[_LISTED + np.int64(count)] = u32(i)
+        count = u32(count + bits[_OPEN + i])
+    return np.int64(count)
+
+
+@lane
+def _rest_of_ln(x):
+    """ln(1 + x) - x, to its own precision."""
+    m = max(f32(1) + x, f32(1e-30))
+    shifted = u32(np.float32(m).view(u32) + u32(0x3F800000 - 0x3F3504F3))
+    exponent = f32(i32(i32(u32(shifted >> u32(23))) - i32(127)))
+    mantissa = u32(u32(shifted & u32(0x007FFFFF)) + u32(0x3F3504F3)).view(f32)
+    v = x if exponent == f32(0) else mantissa - f32(1)
+    r = v / (f32(2) + v)
+    w = r * r
+    series = f32(2 / 3) + w * (f32(2 / 5) + w * (f32(2 / 7) + w * (f32(2 / 9) + w * f32(2 / 11))))
+    return (exponent * f32(0.6931471805599453) + (v - x)) + (r * w * series - v * r)
+
+
+@lane
+def _try_beta(a, b, key, step, stream):
+    """numerics.beta_draw in float32: y of one trial, and whether it is rejected."""
+    A, B, s, c, y, spread = _mode(a, b)
+    word = noise_bits(key, step, stream)
+    z = _normal(word)
+    d = spread * z
+    half = min(max(f32(0.5) * d, f32(-0.85)), f32(0.85))
+    # sine: sm; less: 1 - cm.
+    w = half * half * half
+    sine = f32(13 / 2268) - w * f32(23 / 22113)
+    sine = half * (f32(1) - w * (f32(1 / 6) - w * (f32(2 / 63) - w * sine)))
+    less = f32(23 / 2268) - w * (f32(25 / 13608) - w * f32(619 / 1857492))
+    less = w * (f32(1 / 3) - w * (f32(1 / 18) - w * less))
+    cosine = f32(1) - less
+    w = sine * sine * sine
+    below = f32(1) / (cosine * (f32(1) + w))
+    less = (w * (f32(1) + cosine) + cosine * less * (f32(2) - less)) * below
+    sine *= (f32(1) + cosine * cosine * cosine) * below
+    over = c * c / s * sine * (f32(1) - less)
+    under = -less * (f32(2) - less) - s * s / c * sine
+    share = s * c * sine * sine - less
+    # What is linear in these three, added up.
+    cube = c * c * c
+    rest = less * (f32(1) - s * s * c * c * sine - cube * (f32(2) - less)) - s * c * sine * sine
+    ratio = (A + B) * (rest - _rest_of_ln(share)) + f32(0.5) * z * z
+    ratio += A * _rest_of_ln(over) + B * _rest_of_ln(under)
+    u = (f32(i32(u32(word & u32(511)))) + unit(noise_bits(key, step, stream + 1))) * f32(1 / 512)
+    inside = over > f32(-1) and under > f32(-1) and abs(d) < f32(1.7)
+    return y + d, (u32(0) if inside and ln32(u) < ratio else u32(1))
+
+
+@part
+def _settle(count, parameters, stats, sums, k, keys, step, own):
+    """Draw again in the first `count` lanes of the list, until all have a draw that counts."""
+    bits = own.view(u32)
+    stream = ARM_STREAM + 8 * k
+    while count > 0:
+        for j in range(count):
+            i = np.int64(bits[_LISTED + j])
+            own[j], own[_B + j] = _shapes(parameters, stats, sums, k, i)
+            bits[_KEY + j] = keys[i]
+        # Whole vectors; what lies beyond the list is drawn in vain.
+        for j in range((count + 7) // 8 * 8):
+            y, again = _try_beta(own[j], own[_B + j], bits[_KEY + j], step, stream)
+            own[_Y + j] = y
+            bits[_OPEN + j] = again
+        left = 0
+        for j in range(count):
+            i = bits[_LISTED + j]
+            own[_DRAW + np.int64(i)] = own[_Y + j]
+            bits[_LISTED + left] = i
+            left += np.int64(bits[_OPEN + j])
+        count = left
+        stream += 1 << 16
 
 
 @part
@@ -267,33 +401,52 @@ def _prefer(draw, best, chosen, arm):
         best[i] = max(best[i], draw[i])
 
 
+@part
+def _beta_exactly(step, stats, sums, parameters, keys, chosen):
+    """Thompson sampling in float64."""
+    for i in range(chosen.shape[0]):
+        best = -np.inf
+        for k in range(sums.shape[0]):
+            a, b = _shapes(parameters, stats, sums, k, i)
+            odds = numerics.beta_draw(a, b, np.int64(keys[i]), step, ARM_STREAM + 8 * k)
+            if odds > best:
+                best = odds
+                chosen[i] = u32(k)
+
+
 @pointer(DECIDE)
 def thompson_beta(step, t, horizon, stats, sums, memory, parameters, keys, chosen):
     """Thompson sampling for rewards in [0, 1]: the largest draw from Beta(a + sum, b + n - w - sum).
 
-    A Beta variate is X / (X + Y) with Gamma variates X and Y; ln X - ln Y orders them alike.
-    parameters: a and b of each arm.
+    The draws are those of numerics.beta_draw, compared by y. All lanes draw at once; where the draw may have to
+    be rejected, they look more closely.
+    parameters: whether only the arm that was played has changed, then a and b of each arm
     """
-    lanes = chosen.shape[0]
-    shape = np.empty(lanes, f32)
-    wins = np.empty(lanes, f32)
-    losses = np.empty(lanes, f32)
+    if stats.itemsize == 8:
+        _beta_exactly(step, stats, sums, parameters, keys, chosen)
+        return
+    lanes, arms = chosen.shape[0], sums.shape[0]
+    own = memory.reshape(-1)
+    if parameters[0] > 0.0 and own[_ARMS + STRIDE] > f32(0):
+        for i in range(lanes):
+            own[i], own[_B + i] = _shapes(parameters, stats, sums, np.int64(chosen[i]), i)
+        _find_modes(own, lanes)
+        for i in range(lanes):
+            at = _ARMS + 4 * STRIDE * np.int64(chosen[i]) + i
+            for row in range(4):
+                own[at + row * STRIDE] = own[_MODE + row * STRIDE + i]
+    else:
+        for k in range(arms):
+            for i in range(lanes):
+                own[i], own[_B + i] = _shapes(parameters, stats, sums, k, i)
+            _find_modes(own, lanes)
+            at = _ARMS + 4 * STRIDE * k
+            own[at : at + 4 * STRIDE] = own[_MODE : _MODE + 4 * STRIDE]
     best = np.full(lanes, f32(-np.inf))
-    for k in range(sums.shape[0]):
-        a = f32(parameters[2 * k])
-        b = f32(parameters[2 * k + 1])
-        total = sums[k, 0, :lanes]
-        n = stats[k, N, :lanes]
-        w = stats[k, W, :lanes]
-        for i in range(lanes):
-            shape[i] = a + total[i]
-        _gamma_row(shape, keys, step, ARM_STREAM + 8 * k, wins)
-        for i in range(lanes):
-            shape[i] = max(b + (n[i] - w[i]) - total[i], f32(1e-6))
-        _gamma_row(shape, keys, step, ARM_STREAM + 8 * k + 4, losses)
-        for i in range(lanes):
-            wins[i] -= losses[i]
-        _prefer(wins, best, chosen, u32(k))
+    for k in range(arms):
+        _propose(own[_ARMS + 4 * STRIDE * k :], keys, step, ARM_STREAM + 8 * k, own)
+        _settle(_list(own, lanes), parameters, stats, sums, k, keys, step, own)
+        _prefer(own[_DRAW : _DRAW + lanes], best, chosen, u32(k))
 
 
 @pointer(DECIDE)
@@ -312,7 +465,7 @@ def thompson_gaussian(step, t, horizon, stats, sums, memory, parameters, keys, c
         w = stats[k, W, :lanes]
         r = stats[k, R, :lanes]
         for i in range(lanes):
-            z = normal_quantile(unit(noise_bits(keys[i], step, ARM_STREAM + k)))
+            z = _normal(noise_bits(keys[i], step, ARM_STREAM + k))
             both = plays + (n[i] - w[i])
             weight = plays / both if plays > 0 else plays
             draw[i] = r[i] + weight * (mean - r[i]) + noise * z / np.sqrt(both)

@@ -20,27 +20,6 @@ def _normal_quantile() -> Callable[[float], float]:
     return NormalDist().inv_cdf
 
 
-def _log_gamma_draw(shape: float, key: int, step: int, stream: int) -> float:
-    """The logarithm of a Gamma variate (Marsaglia, Tsang 2000), with U^(1/a) for shapes below 1."""
-    quantile = _normal_quantile()
-    log = math.log
-    d = shape + 2.0 / 3.0 if shape < 1.0 else shape - 1.0 / 3.0
-    attempt = stream
-    while True:
-        z = quantile(numerics.unit(key, step, attempt))
-        root = 1.0 + z / math.sqrt(9.0 * d)
-        if root > 0.0:
-            log_v = 3.0 * log(root)
-            least = 0.5 * z * z + d - d * root * root * root + d * log_v
-            if log(numerics.unit(key, step, attempt + 1)) < least:
-                break
-        attempt += 1 << 16
-    result = log(d) + log_v
-    if shape < 1.0:
-        result += log(numerics.unit(key, step, stream + 2)) / shape
-    return result
-
-
 def _betas(
     belief: BetaBelief, places: Mapping[ArmName, int], arms: Sequence[Arm]
 ) -> list[tuple[float, float]]:
@@ -98,14 +77,10 @@ class PosteriorRule(Rule):
         return found
 
     def _beta(self, moment: Moment, posteriors: Sequence[tuple[float, float]]) -> list[float]:
-        # X / (X + Y) with Gamma variates is a Beta variate; ln X - ln Y orders them alike.
-        draws = []
-        key, step, stream = moment.key, moment.step, numerics.ARMS
-        for a, b in posteriors:
-            wins = _log_gamma_draw(a, key, step, stream)
-            draws.append(wins - _log_gamma_draw(b, key, step, stream + 4))
-            stream += 8
-        return draws
+        return [
+            numerics.beta_draw(a, b, moment.key, moment.step, numerics.ARMS + 8 * position)
+            for position, (a, b) in enumerate(posteriors)
+        ]
 
     def _gaussian(self, moment: Moment, belief: NormalBelief) -> list[float]:
         quantile = _normal_quantile()
