@@ -33,7 +33,9 @@ Bar = Callable[..., None]
 def is_compiling() -> bool:
     """Whether kernels have been compiled for a while now: nothing else goes on meanwhile."""
     compiler = sys.modules.get("metabandit.kernels.jit")
-    return compiler is not None and compiler.seconds_at_it() > _PATIENCE
+    # A thread may look while another imports the module.
+    seconds_at_it = getattr(compiler, "seconds_at_it", None)
+    return seconds_at_it is not None and seconds_at_it() > _PATIENCE
 
 
 def _told(what: str) -> str:
