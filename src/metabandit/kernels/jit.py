@@ -233,8 +233,6 @@ class _Library(JITCodeLibrary):
             self._reload_init.add(needed)
 
     def _optimize_functions(self, module: Any) -> None:
-        if not hasattr(self._codegen, "_pass_builder"):  # numba 0.61
-            return super()._optimize_functions(module)
         # numba itself makes a manager for each function, also for those that are only declared.
         module.data_layout = self._codegen._data_layout
         manager, builder = self._codegen._function_pass_manager()
