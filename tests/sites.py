@@ -26,11 +26,15 @@ def wait_for(path):
         time.sleep(0.02)
 
 
-def ready():
-    """What a worker is asked first by any run."""
-    from metabandit.workers import describe
+def what_it_is():
+    """A function that asks a worker what any run asks it first; made here, since not all workers find the tests."""
 
-    describe()
+    def describe():
+        from metabandit import workers
+
+        workers.describe()
+
+    return describe
 
 
 def figures(value):
@@ -97,7 +101,7 @@ class Site:
         until(lambda: len(self.client.nthreads()) == wanted, "the workers")
         # A run does not wait long for what they say of themselves, and on a busy machine imports take longer.
         self.client.run(
-            ready, workers=[name for name in self.client.nthreads() if name not in known]
+            what_it_is(), workers=[name for name in self.client.nthreads() if name not in known]
         )
 
     def have(self, workers):

@@ -44,11 +44,11 @@ def _told(what: str) -> str:
 
 
 def _left(share: float, began: float) -> str:
-    """The time left, as far as the time so far tells."""
-    if share <= 0.0:
+    """The time left, as far as the time so far tells; what comes after the last step is not in it."""
+    if not 0.0 < share < 1.0:
         return ""
-    seconds = (time.monotonic() - began) * (1.0 - share) / share
-    return f", about {seconds // 60:.0f}:{seconds % 60:02.0f} left"
+    seconds = round((time.monotonic() - began) * (1.0 - share) / share)
+    return f", about {seconds // 60}:{seconds % 60:02} left"
 
 
 class _Notebook:

@@ -390,7 +390,7 @@ def kill_often(folder, kills, seed):
             whole = said.read().split("\n")[:-1]
             acknowledged = int(whole[-1]) if whole else acknowledged
         # What one that was killed in the middle of naming a file left is gone when the next has written.
-        own = f".metabandit.{process.pid}."
+        own = f".metabandit.{process}."
         left = {item.name for item in folder.iterdir() if not item.name.startswith(own)}
         assert left <= {"plays.jsonl", "player.json"}
     player = mb.load_player(folder / "plays.jsonl")
