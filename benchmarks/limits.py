@@ -5,7 +5,7 @@
 Each row is one command. It is first run with the least of the limits and not counted, so that all is compiled.
 `took` is the whole command by the clock, from the start of Python on, and `processor` its processor time: if that is far
 below, others were at work on the machine, and `took` says little. The result then plays fresh problems of
-another seed, beside the classics and what the search began with, each of which may take --check seconds: `ahead`
+another seed, beside the classics and what learning of Power-1 begins with (the index r), each of which may take --check seconds: `ahead`
 is the 95 % interval of how much less regret it has than the best of these.
 """
 
@@ -23,11 +23,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import metabandit as mb
+from metabandit.policies.start import default_start
 from metabandit.priors import read_prior
 
 CLASSICS = ("ucb1", "ucb1-tuned", "kl-ucb", "thompson")
-# What learning of Power-1 begins with.
-START = "r"
 SEED = 20_000
 
 
@@ -71,10 +70,10 @@ def check(task: Task, out: Path, seconds: float, threads: int) -> tuple[str, mb.
     prior = read_prior(task.prior, arms=task.arms)
     feedback = None if task.batch is None else mb.Feedback(batch=task.batch)
     known: list[Any] = [mb.policy(out)]
-    for name in (*CLASSICS, START):
+    for item in (*map(mb.policy, CLASSICS), mb.policy("r", start=default_start(prior))):
         with suppress(mb.InputError):
-            mb.policy(name).check(prior, task.horizon)
-            known.append(name)
+            item.check(prior, task.horizon)
+            known.append(item)
     test = mb.evaluate(
         known, prior, task.horizon, feedback=feedback, method="monte-carlo", episodes=400_000,
         seed=SEED, time_limit=seconds * len(known), threads=threads, floor=False,

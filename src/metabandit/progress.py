@@ -24,6 +24,7 @@ Told = Any
 _PATIENCE = 2.0  # seconds before progress is worth showing
 _PAUSE = 0.25  # seconds between pictures in a notebook
 _SILENCE = 12.0  # seconds between lines where there is no bar
+_EARLY = 0.05  # the share before which the time so far says nothing of the rest
 
 
 # Called as bar(done, total) or, with another description, bar(done, total, what).
@@ -45,7 +46,7 @@ def _told(what: str) -> str:
 
 def _left(share: float, began: float) -> str:
     """The time left, as far as the time so far tells; what comes after the last step is not in it."""
-    if not 0.0 < share < 1.0:
+    if not _EARLY < share < 1.0:
         return ""
     seconds = round((time.monotonic() - began) * (1.0 - share) / share)
     return f", about {seconds // 60}:{seconds % 60:02} left"

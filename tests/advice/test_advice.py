@@ -457,6 +457,17 @@ def test_a_history_is_resampled():
     ]
 
 
+def test_what_speaks_against_the_prior_stands_beside_the_answer():
+    levels = np.repeat(np.linspace(0.02, 0.3, 12), 2)
+    past = {**PAST, "sent": [4000] * 24, "clicks": np.round(4000 * levels).astype(int).tolist()}
+    found = mb.advise(mb.fit_prior(past), 40, effort=0.001)
+    assert len(found.doubts) == 1
+    assert "tests differ in level" in found.summary()
+    assert "use --hierarchical" in found.summary()
+    assert found.to_dict()["doubts"] == list(found.doubts)
+    assert not any("differ in level" in note for note in found.notes)
+
+
 class Own(mb.Prior):
     """A prior that metabandit knows nothing about."""
 

@@ -210,6 +210,7 @@ def _make(steps: Steps, **told: Any) -> Advice:
         seed=task.seed,
         time_limit=task.time_limit.seconds if task.time_limit.given else None,
         skipped=(*steps.skipped, *few),
+        doubts=tuple(steps.doubts),
         notes=(*steps.notes, *_remarks(steps, chosen, advised.values())),
         stopped=stopped,
         seconds=0.0,

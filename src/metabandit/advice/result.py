@@ -131,6 +131,8 @@ class Advice(Shown):
         What a reward is called, and what it is worth.
     skipped : tuple
         Policies that were not played, and why.
+    doubts : tuple
+        What in the history speaks against the prior.
     stopped : str
         Why it ended: finished, time limit or interrupted.
     """
@@ -155,6 +157,7 @@ class Advice(Shown):
     effort: float | None
     time_limit: float | None
     skipped: tuple[tuple[str, str], ...]
+    doubts: tuple[str, ...]
     notes: tuple[str, ...]
     stopped: str
     seconds: float
@@ -273,6 +276,7 @@ class Advice(Shown):
             "if_the_prior_is_wrong": [item.to_dict(best.name) for item in self.scenarios],
             "if_history_is_noisy": [item.to_dict(best.name) for item in self.histories],
             "skipped": [{"policy": name, "reason": why} for name, why in self.skipped],
+            "doubts": list(self.doubts),
             "notes": list(self.notes),
             "next": [{"what": what, "command": text} for what, text in self.next_steps(file)],
             "seed": self.seed,

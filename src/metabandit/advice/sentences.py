@@ -63,7 +63,8 @@ def worth(advice: Advice, rewards: float) -> str:
 
 def summary(advice: Advice) -> list[str]:
     """What to use and what it brings; how sure that is; and what to be careful about, if there is something."""
-    return [_answer(advice), _risk(advice), *_cautions(advice)]
+    doubts = [f"Careful: {item[:1].lower()}{item[1:]}." for item in advice.doubts]
+    return [_answer(advice), _risk(advice), *doubts, *_cautions(advice)]
 
 
 def _answer(advice: Advice) -> str:

@@ -112,9 +112,11 @@ class Steps:
         self.files: dict[int, PolicyFile] = {}
         self.skipped: list[tuple[str, str]] = []
         self.notes: list[str] = []
+        self.doubts: list[str] = []
         if history is not None:
+            self.doubts = history.doubts()
             self.notes += (f"History: {note}." for note in history.history.notes)
-            self.notes += history.warnings()
+            self.notes += (item for item in history.warnings() if item not in self.doubts)
         self.scenarios: list[Scenario] = []
         self.histories: list[Scenario] = []
         self.floor: tuple[float, str] | None = None

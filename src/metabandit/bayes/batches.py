@@ -62,6 +62,8 @@ def solve_batches(
     from ..kernels import batches, counts
 
     what = f"the optimum for 2 arms and {horizon} plays in batches"
+    # What every plan of batches needs is looked at before the plan is made, which may be long itself.
+    check_memory(32 * math.comb(horizon + 3, 3), what, "choose a shorter horizon")
     plan, work = _batches(feedback, horizon), _work(feedback, horizon)
     threads = min(threads, max(size for _, size in plan) + 1)
     share, entries = feedback.min_share, (3 * threads + 1) * math.comb(horizon + 3, 3)

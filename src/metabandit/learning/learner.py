@@ -468,8 +468,9 @@ def _finish(
         beside = [_as_kept(space, space.center)]
         if space.entry is not None:
             beside.append(policy(space.entry.name))
+        as_begun = np.array_equal(coordinates, space.normalise(space.center))
         if measured:
-            found = measure(task, chosen, announce, beside=beside)
+            found = measure(task, chosen, announce, beside=beside, learned=not as_begun)
     except KeyboardInterrupt:
         if not search.judged:
             raise

@@ -110,13 +110,19 @@ def _rivals(task: Task, more: Sequence[Policy]) -> list[Policy]:
 
 
 def measure(
-    task: Task, chosen: Policy, announce: Callable[[str], None], *, beside: Sequence[Policy] = ()
+    task: Task,
+    chosen: Policy,
+    announce: Callable[[str], None],
+    *,
+    beside: Sequence[Policy] = (),
+    learned: bool = True,
 ) -> Measurement:
     """Evaluate what was chosen beside classics and others; exactly where that is possible.
 
     The result is the best that is known: if one of the others is clearly better, it takes the place of
-    what was chosen.
+    what was chosen. If that was not `learned`, nothing speaks for it, and the lowest value decides.
     """
+    margin = _CLEARLY if learned else 0.0
     rest = reported_on(task.prior)
     if isinstance(task.prior, Table) and isinstance(rest, Table) and rest is not task.prior:
         announce(
@@ -133,7 +139,7 @@ def measure(
     values, errors = _standing(task, everyone, comparison, evaluation)
     best = 0
     for place in range(1, len(everyone)):
-        if values[place] < min(values[0] - _CLEARLY * errors[place], values[best]):
+        if values[place] < min(values[0] - margin * errors[place], values[best]):
             best = place
     if best:
         announce(f"{everyone[best].name} is better than the best that was found, and is the result")

@@ -112,6 +112,11 @@ class Fitted(Shown):
         for arm, estimates in self.estimates.items():
             of = f" of {arm}" if arm else ""
             found += [self._width_warning(each, of) for each in estimates if each.name != "mean"]
+        return [item for item in (*found, *self.doubts()) if item]
+
+    def doubts(self) -> list[str]:
+        """What in the history speaks against the prior, and what to do."""
+        found = []
         if self.plausible < 0.05:
             found.append(
                 f"The history does not fit this prior well (p = {self.plausible:.2g}): means may fall into groups, or some "
@@ -120,14 +125,14 @@ class Fitted(Shown):
         if self.levels is not None and self.levels < _UNLIKELY:
             found.append(
                 f"Tests differ in level (p = {self.levels:.1g}), so arms of one test are more alike than this prior "
-                f"says; fit with --hierarchical"
+                f"says; use --hierarchical"
             )
         if self.differ is not None and self.differ < _UNLIKELY:
             found.append(
-                f"Arms of the same name are alike (p = {self.differ:.1g}); fit with --per-arm if the next test has the "
+                f"Arms of the same name are alike (p = {self.differ:.1g}); use --per-arm if the next test has the "
                 f"same arms"
             )
-        return [item for item in found if item]
+        return found
 
     def _width_warning(self, each: FittedValue, of: str) -> str:
         if each.low == 0.0 and each.name == "between":
