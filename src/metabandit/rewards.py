@@ -89,8 +89,10 @@ class Rewards:
         """The number, the sum and the sum of squares of rewards, or an error."""
         if plays is None or total is None:
             raise InputError("counts are plays= and total= together; nothing was counted")
-        number = check_whole(plays, "plays", 1, most=2**53)
+        number = check_whole(plays, "plays", 0, most=2**53)
         amount = read_number(total, "total")  # type: ignore[arg-type]
+        if not number:
+            raise InputError(f"0 plays have the sum 0, not {amount:g}; nothing was counted")
         self.check_counts(number, amount, "nothing was counted")
         if self.binary and amount != int(amount):
             raise InputError(

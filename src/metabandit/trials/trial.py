@@ -267,7 +267,7 @@ def _pick(
     if test is not None and test.is_exact:
         raise InputError(
             f"the critical values of the test {test.name} come from the exact distribution"
-            f"{f', but {why}' if why else ''}; choose another test, or the method exact"
+            f"{f', but {why}; choose another test' if why else '; choose another test, or the method exact'}"
         )
     return MONTE_CARLO
 
