@@ -158,7 +158,7 @@ def _solve_two(
 
     mirror = is_mirrored(prior) and not keep
     chance = counts.chances(prior.alpha, prior.beta, horizon)
-    rows = _Rows(horizon, mirror)
+    rows = _Levels(horizon, mirror)
     cuts: Cuts = np.zeros((math.comb(horizon + 2, 3) if keep else 0, 2), np.uint16)
     passes = _passes(horizon, mirror)
     if first and not keep:
@@ -183,7 +183,7 @@ def _solve_two(
 
 
 def _run_pass(
-    rows: _Rows,
+    rows: _Levels,
     top: int,
     low: int,
     chance: Array,
@@ -247,8 +247,8 @@ def _level_states(horizon: int, n1: int, mirror: bool) -> int:
     return (n1 + 1) * rows
 
 
-class _Rows:
-    """Room for the rows of a level of two arms, by s1 and n2.
+class _Levels:
+    """Memory for the rows of each level of two arms, by s1 and n2.
 
     Of arms that differ all rows are kept: a row is used at n1 >= s1, so that s1 + n2 <= horizon. Of arms that
     are alike (mirror) a level has those with n1 <= n2 <= horizon - n1 only. With each level come the rows of two
