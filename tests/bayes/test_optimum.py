@@ -107,7 +107,7 @@ def test_tiles_and_threads_do_not_change_a_bit(monkeypatch, alpha, start):
 
 @pytest.mark.parametrize("horizon", [1, 2, 3, 24, 25, 26, 51, 100])
 def test_rows_of_equal_arms_have_room_of_their_own(horizon):
-    rows = induction._Rows(horizon, mirror=True)
+    rows = induction._Levels(horizon, mirror=True)
     most = 0
     for top, low in induction._passes(horizon, mirror=True):
         rows.begin(top, low)
@@ -131,10 +131,10 @@ def test_rows_of_equal_arms_have_room_of_their_own(horizon):
 def test_the_memory_of_long_horizons():
     """T^3/16 values of equal arms, of T^3/6 states in the last step."""
     assert 4e9 < induction.optimum_bytes(mb.Bernoulli(), 2000) < 4.2e9
-    values = induction._Rows(100, mirror=True).values
+    values = induction._Levels(100, mirror=True).values
     assert values.nbytes == induction.optimum_bytes(mb.Bernoulli(), 100)
     uneven = mb.Bernoulli(alpha=[2, 1])
-    assert induction._Rows(50, mirror=False).values.nbytes == induction.optimum_bytes(uneven, 50)
+    assert induction._Levels(50, mirror=False).values.nbytes == induction.optimum_bytes(uneven, 50)
 
 
 shapes = st.floats(0.05, 20.0)
