@@ -269,7 +269,7 @@ class Scenarios:
             by_arm, by_play = (arms, horizon + 1), max(arms, horizon) + 1
             by_block = (arms, horizon // self.width + 1)
             prices = len(self.arms.worth_level)
-            self.local.room = self.kernel.Room(
+            self.local.room = self.kernel.ScenarioWork(
                 draw=np.zeros((arms, horizon)),
                 mean=np.zeros(by_arm),
                 total=np.zeros(by_arm),

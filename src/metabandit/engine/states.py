@@ -133,7 +133,7 @@ def _choice(plan: Plan, horizon: int) -> Any:
         one, two = decision.belief.pairs[:2]
         gammas, corner = _posterior_tables(one, two, horizon)
     rate, needed = plan.exceptions(horizon)
-    return forward.Choice(
+    return forward.DecisionArrays(
         kinds[type(decision)],
         rate if len(rate) else np.zeros(horizon),
         needed if len(needed) else np.full(horizon, -np.inf),
@@ -594,7 +594,7 @@ class Batches(TwoArms):
             "patience": PATIENCE * 2.0 if feedback.pending == COUNT else math.inf,
             "means": np.array(means),
         }
-        self.room = batches.Room(
+        self.room = batches.BatchWork(
             np.zeros((2, steps, most, horizon + 1)),
             np.zeros((2, horizon + 1, most + 1, most + 1)),
             np.zeros(most + 1),
@@ -632,7 +632,7 @@ class Batches(TwoArms):
         """The slice after these plays of the batch."""
         source = self.slice._replace(weight=self.base)
         self.weight[:] = 0.0
-        batch = self.batches.Batch(made=self.base_made, size=plays, **self.terms)
+        batch = self.batches.BatchTerms(made=self.base_made, size=plays, **self.terms)
         status = self.batches.advance(
             batch, self.clock, source, self.policy, self.weight, self.room
         )

@@ -35,8 +35,8 @@ from .machine import run_lanes, run_step, spread_scalars
 from .opcodes import SCRATCH
 from .rows import MOST_LANES, SLOT, STRIDE
 
-Batch = namedtuple("Batch", "made size share counted spreads patience means")
-Batch.__doc__ = """A batch of plays.
+BatchTerms = namedtuple("BatchTerms", "made size share counted spreads patience means")
+BatchTerms.__doc__ = """A batch of plays.
 
 made: plays before it; size: plays of it
 share: the probability that each arm keeps at every play
@@ -46,8 +46,8 @@ spreads: whether each arm is to have a reward before the policy decides, as long
 means: float64[arm, 2], the Beta distributions of the means, for tables of indices
 """
 
-Room = namedtuple("Room", "values grown chances splits moved shares fault")
-Room.__doc__ = """What `advance` works in.
+BatchWork = namedtuple("BatchWork", "values grown chances splits moved shares fault")
+BatchWork.__doc__ = """What `advance` works in.
 
 values: float64[arm, step of the batch, waiting plays, successes], the indices
 grown: float64[arm, successes, plays, more successes], the Beta-binomial probabilities

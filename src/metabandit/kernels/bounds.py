@@ -71,12 +71,12 @@ level: int64[n], coarse pulls; worth_level: int64[price], coarse rivals; cells: 
 FURTHEST = 4.0
 WIDTH = 0.5
 
-Room = namedtuple(
-    "Room",
+ScenarioWork = namedtuple(
+    "ScenarioWork",
     "draw mean total index cell shift first second lead dearer all_dearer plays best most kept at loss size order choice "
     "before after",
 )
-Room.__doc__ = """What a thread works in.
+ScenarioWork.__doc__ = """What a thread works in.
 
 draw: float64[arm, n], what settles a reward: a uniform number, or a standard normal one
 mean, index: float64[arm, n], after n pulls; total: float64[arm, n], f
