@@ -154,6 +154,7 @@ def beta_end(a: float, b: float, tail: float) -> float:
     return max(far, math.log(a / b) - wide(tail) * math.sqrt(1.0 / a + 1.0 / b))
 
 
+# Long, because the loops over points share a dozen values, which would be arguments otherwise.
 def fill_beta(
     a: Any, b: Any, fine: bool, density: Any, below: Any, partial: Any, lines: Any
 ) -> tuple[int, float]:

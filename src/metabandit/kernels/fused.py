@@ -286,32 +286,9 @@ def _indented(lines: list[str], depth: int) -> str:
     return "\n".join(4 * depth * " " + line for line in lines)
 
 
-def source(program: Any, arms: int) -> str | None:
-    """The text of a module whose `simulate` plays a program on Bernoulli arms; None if there is none."""
-    split = _split(program)
-    if split is None or not 2 <= arms <= MOST_ARMS:
-        return None
-    own, rest, kept, result, numbers = split
-    rows = _Rows(arms, kept)
-    play = _play(rows, kept, uses_s=program.uses_s)
-    returned = "".join(f"{item}, " for item in kept) or "n, "
-    c = "".join(f"f32({item}), " for item in numbers) or "NOTHING, "
-    begin, end = [f"{rows('key')} = keys[i]"], []
-    for k in range(arms):
-        begin += [
-            f"{rows('word', k)} = words[{k * STRIDE} + i]",
-            f"{rows('sum', k)} = sums[{2 * k * STRIDE} + i]",
-            f"{rows('chance', k)} = parameters[{k * STRIDE} + i]",
-            f"new = values({rows('n', k)}, {rows('r', k)}, {rows('s', k)}, c)",
-            *(f"{rows(item, k)} = new[{j}]" for j, item in enumerate(kept) if item in rows.own),
-        ]
-        end += [
-            f"n, total = {rows('n', k)}, {rows('sum', k)}",
-            f"{rows('r', k)} = total / n if n > NOTHING else NOTHING",
-            f"sums[{2 * k * STRIDE} + i] = total",
-        ]
-    if arms == 2:
-        body = f"""
+def _step_of_two(rows: _Rows, kept: list[str], play: list[str]) -> str:
+    """`play_step` for two arms: one loop, in which an arm is chosen and played."""
+    return f"""
 @part
 def play_step(rows, step, free, fixed, c):
     bits = rows.view(u32)
@@ -321,8 +298,11 @@ def play_step(rows, step, free, fixed, c):
 {_indented(play, 2)}
     return wrong
 """
-    else:
-        body = f"""
+
+
+def _step_of_many(rows: _Rows, kept: list[str], play: list[str]) -> str:
+    """`play_step` for more arms: loops that choose, break ties where there are any, and play."""
+    return f"""
 @part
 def choose(rows, c):
     bits = rows.view(u32)
@@ -367,33 +347,37 @@ def play_step(rows, step, free, fixed, c):
     play(rows, c)
     return wrong
 """
-    return f"""{_HEAD}LANES = {lanes(arms)}
 
 
-@exact_lane
-def values(n, r, s, c):
-{_indented([*own, f"return ({returned})"], 1)}
+def _beginning(rows: _Rows, kept: list[str]) -> list[str]:
+    """What a lane reads before the first step."""
+    lines = [f"{rows('key')} = keys[i]"]
+    for k in range(rows.arms):
+        lines += [
+            f"{rows('word', k)} = words[{k * STRIDE} + i]",
+            f"{rows('sum', k)} = sums[{2 * k * STRIDE} + i]",
+            f"{rows('chance', k)} = parameters[{k * STRIDE} + i]",
+            f"new = values({rows('n', k)}, {rows('r', k)}, {rows('s', k)}, c)",
+            *(f"{rows(item, k)} = new[{j}]" for j, item in enumerate(kept) if item in rows.own),
+        ]
+    return lines
 
 
-@exact_lane
-def index({", ".join([*kept, "c"])}):
-{_indented([*rest, f"return {result}"], 1)}
-
-{body}
-
-@part
-def begin(rows, keys, words, sums, parameters, c):
-    bits = rows.view(u32)
-    for i in range(LANES):
-{_indented(begin, 2)}
-
-
-@part
-def end(rows, sums):
-    for i in range(LANES):
-{_indented(end, 2)}
+def _ending(rows: _Rows) -> list[str]:
+    """What a lane writes after the last step."""
+    lines = []
+    for k in range(rows.arms):
+        lines += [
+            f"n, total = {rows('n', k)}, {rows('sum', k)}",
+            f"{rows('r', k)} = total / n if n > NOTHING else NOTHING",
+            f"sums[{2 * k * STRIDE} + i] = total",
+        ]
+    return lines
 
 
+def _simulation(program: Any, arms: int, c: str) -> str:
+    """`simulate`: all episodes, LANES at a time; `c` is the text of the numbers of a step."""
+    return f"""
 @jit
 def simulate(run, problems, behaviour, program, work, outcome):
     rows, scalars = work.rows, work.scalars
@@ -425,6 +409,46 @@ def simulate(run, problems, behaviour, program, work, outcome):
         _finish(behaviour, work, outcome, first)
     return DONE
 """
+
+
+def source(program: Any, arms: int) -> str | None:
+    """The text of a module whose `simulate` plays a program on Bernoulli arms; None if there is none."""
+    split = _split(program)
+    if split is None or not 2 <= arms <= MOST_ARMS:
+        return None
+    own, rest, kept, result, numbers = split
+    rows = _Rows(arms, kept)
+    play = _play(rows, kept, uses_s=program.uses_s)
+    returned = "".join(f"{item}, " for item in kept) or "n, "
+    c = "".join(f"f32({item}), " for item in numbers) or "NOTHING, "
+    step = _step_of_two(rows, kept, play) if arms == 2 else _step_of_many(rows, kept, play)
+    return f"""{_HEAD}LANES = {lanes(arms)}
+
+
+@exact_lane
+def values(n, r, s, c):
+{_indented([*own, f"return ({returned})"], 1)}
+
+
+@exact_lane
+def index({", ".join([*kept, "c"])}):
+{_indented([*rest, f"return {result}"], 1)}
+
+{step}
+
+@part
+def begin(rows, keys, words, sums, parameters, c):
+    bits = rows.view(u32)
+    for i in range(LANES):
+{_indented(_beginning(rows, kept), 2)}
+
+
+@part
+def end(rows, sums):
+    for i in range(LANES):
+{_indented(_ending(rows), 2)}
+
+{_simulation(program, arms, c)}"""
 
 
 # When a program is compiled ----------------------------------------------------------------------
