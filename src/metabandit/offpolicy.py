@@ -28,6 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .engine.results import interval_95
 from .errors import InputError, about
 from .logs import Log
 from .play import ArmName
@@ -36,7 +37,6 @@ from .settings import read_number
 IPS, SNIPS, DR = "inverse propensity", "self-normalised", "doubly robust"
 # A choice at least so probable was certain.
 CERTAIN = 1.0 - 1e-9
-_NORMAL = 1.959963984540054
 # Effective plays below which intervals are not to be relied on.
 _FEW = 30.0
 # Weights average 1; more standard errors away than this do not happen by chance.
@@ -171,7 +171,7 @@ def _three(
             method,
             value,
             error,
-            (value - _NORMAL * error, value + _NORMAL * error),
+            interval_95(value, error),
             effective,
         )
         for method, value, error in figures

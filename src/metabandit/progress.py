@@ -26,7 +26,8 @@ _PAUSE = 0.25  # seconds between pictures in a notebook
 _SILENCE = 12.0  # seconds between lines where there is no bar
 _EARLY = 0.05  # the share before which the time so far says nothing of the rest
 
-
+# A function to call as progress(work done, work in all).
+Progress = Callable[[int, int], None]
 # Called as bar(done, total) or, with another description, bar(done, total, what).
 Bar = Callable[..., None]
 

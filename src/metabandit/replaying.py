@@ -305,15 +305,8 @@ def replay(
     known = make_log(log)
     with about("policies"):
         made = read_policies(policies)
-    if known.probabilities is None and (shares or least is not None):
-        raise InputError(
-            f"{known.name} has no probabilities, which shares (--shares) and least (--least) need: add the "
-            f"column probability, or leave them out"
-        )
-    if not made and known.probabilities is None:
-        raise InputError(
-            "no policy was given to replay: name at least one, such as ucb1 (--policy ucb1)"
-        )
+    if known.probabilities is None:
+        _check_uniform(known, made, shares, least)
     if made:
         horizon = _find_horizon(made) if horizon is None else check_horizon(horizon)
     else:
@@ -357,6 +350,24 @@ def replay(
         estimates=tuple(estimates),
         notes=tuple(notes),
     )
+
+
+def _check_uniform(
+    log: Log,
+    policies: Sequence[Policy],
+    shares: Sequence[Mapping[ArmName, float]],
+    least: float | None,
+) -> None:
+    """Refuse what a log without probabilities cannot answer."""
+    if shares or least is not None:
+        raise InputError(
+            f"{log.name} has no probabilities, which shares (--shares) and least (--least) need: add the "
+            f"column probability, or leave them out"
+        )
+    if not policies:
+        raise InputError(
+            "no policy was given to replay: name at least one, such as ucb1 (--policy ucb1)"
+        )
 
 
 def _estimates(

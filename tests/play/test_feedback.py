@@ -64,8 +64,8 @@ def test_counts_are_rewards():
     ("counts", "message"),
     [
         ({"plays": 10}, "plays= and total= together"),
-        ({"plays": 0, "total": 1}, "at least 1, not 0"),
-        ({"plays": -1, "total": 0}, "at least 1, not -1"),
+        ({"plays": 0, "total": 1}, "0 plays have the sum 0, not 1"),
+        ({"plays": -1, "total": 0}, "at least 0, not -1"),
         ({"plays": 10, "total": 11}, "their sum cannot be 11"),
         ({"plays": 10, "total": 2.5}, "a whole number, not 2.5"),
         ({"plays": 10, "total": 3, "squares": 2}, "sum of squares"),

@@ -13,7 +13,7 @@ import numpy as np
 from ..engine.limits import TimeLimit
 from ..engine.problems import draw_problems
 from ..engine.results import NORMAL_95
-from ..engine.task import read_task, silent, stream
+from ..engine.task import Task, read_task, silent, stream
 from ..errors import InputError, about
 from ..feedback import Feedback
 from ..files import check_new, reserving
@@ -125,13 +125,7 @@ def advise(
     target = None if out is None else check_new(out, (".json",), "an advice", force=force)
     if target is None and force:
         raise InputError("--force overwrites a file: give --out, or leave it out")
-    if not isinstance(unit, str) or not unit.strip() or not unit.isprintable():
-        raise InputError(
-            f"the unit is a word for rewards, such as clicks, not {unit!r}", about="unit"
-        )
-    with about("value"):
-        if value is not None and not (value := read_number(value, "the value of a reward")) > 0.0:
-            raise InputError(f"the value of a reward must be greater than 0, not {value:g}")
+    unit, value = _read_unit(unit), _read_value(value)
     check_time(
         episode_size(task) / _DAY * 86400.0,
         f"advice for {task.horizon:,} plays of {known.arms:,} arms",
@@ -139,10 +133,7 @@ def advise(
     )
     task = replace(task, start=start_for(known, task.seed))
     policy("r", start=task.start).check(known, task.horizon)
-    with about("today"):
-        base = policy(SPLIT if today is None else today)
-        if why := obstacle(base, task):
-            raise InputError(f"what you do today, {base.name}, cannot be played here: {why}")
+    base = _read_today(today, task)
     steps = Steps(
         task,
         base,
@@ -153,7 +144,7 @@ def advise(
         announce=announce or silent,
     )
     steps.run()
-    advice = _make(steps, unit=unit.strip(), value=value, effort=effort)
+    advice = _make(steps, unit=unit, value=value, effort=effort)
     advice = replace(advice, seconds=time.monotonic() - began)
     if target is None:
         return advice
@@ -163,6 +154,29 @@ def advise(
         # The advice is worth its time; it is not lost with the file.
         return replace(advice, notes=(*advice.notes, f"The advice was not written: {error}."))
     return replace(advice, written=target)
+
+
+@about("unit")
+def _read_unit(unit: object) -> str:
+    if not isinstance(unit, str) or not unit.strip() or not unit.isprintable():
+        raise InputError(f"the unit is a word for rewards, such as clicks, not {unit!r}")
+    return unit.strip()
+
+
+@about("value")
+def _read_value(value: float | None) -> float | None:
+    if value is not None and not (value := read_number(value, "the value of a reward")) > 0.0:
+        raise InputError(f"the value of a reward must be greater than 0, not {value:g}")
+    return value
+
+
+@about("today")
+def _read_today(today: str | Policy | None, task: Task) -> Policy:
+    """The baseline of all gains."""
+    base = policy(SPLIT if today is None else today)
+    if why := obstacle(base, task):
+        raise InputError(f"what you do today, {base.name}, cannot be played here: {why}")
+    return base
 
 
 def _make(steps: Steps, **told: Any) -> Advice:

@@ -19,7 +19,7 @@ import numpy as np
 from ..engine import costs, exact, states
 from ..engine.engine import Engine
 from ..engine.limits import TimeLimit
-from ..engine.results import NORMAL_95
+from ..engine.results import NORMAL_95, interval_95
 from ..engine.simulated import feedback_obstacle
 from ..engine.task import Task
 from ..engine.threads import in_order
@@ -37,8 +37,6 @@ FEWEST = 64
 _MOST_AT_ONCE = 8192
 # Plays times arms, with a simple index, that are played without a look at the clock.
 _BLOCK_WORK = 2e7
-# Policies are evaluated exactly where one takes this many seconds.
-_EXACT_SECONDS = 0.15
 # A policy that is this many standard errors worse than the best is out of the race.
 _WORSE = 4.0
 
@@ -58,15 +56,14 @@ class Gain(NamedTuple):
 
 def gain_of(mean: float, error: float) -> Gain:
     """A mean with its 95 % interval, from its standard error."""
-    return Gain(mean, mean - NORMAL_95 * error, mean + NORMAL_95 * error)
+    return Gain(mean, *interval_95(mean, error))
 
 
 def is_exact(task: Task) -> bool:
     """Whether regret is computed exactly; with three arms Thompson sampling cannot be."""
     if task.prior.arms > 2 or exact.obstacle(task.prior, [], task.horizon, task.feedback):
         return False
-    seconds = costs.exact_seconds(task.prior, task.horizon, feedback=task.feedback)
-    return seconds <= _EXACT_SECONDS
+    return task.exact_seconds <= costs.EXACT_SECONDS
 
 
 def obstacle(policy: Policy, task: Task) -> str | None:

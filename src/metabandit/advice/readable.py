@@ -13,7 +13,6 @@ from itertools import product
 
 import numpy as np
 
-from ..engine import costs
 from ..engine.limits import TimeLimit
 from ..engine.task import Task, stream, versions
 from ..errors import InputError
@@ -141,7 +140,7 @@ def is_quick(task: Task, effort: float) -> bool:
     if judging_method(example, task) != EXACTLY:
         return False
     rounds, _ = search_work(task, effort)
-    each = costs.exact_seconds(task.prior, task.horizon, feedback=task.feedback)
+    each = task.exact_seconds
     return rounds[0][0] * each <= _SECONDS * effort
 
 

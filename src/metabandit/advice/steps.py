@@ -278,7 +278,7 @@ class Steps:
             key=lambda place: found.seconds(place, 1.0),
         )
         pace = 1.3 * found.seconds(simple, 1.0) / self.size / threads
-        each = costs.exact_seconds(task.prior, task.horizon, feedback=task.feedback)
+        each = task.exact_seconds
         rounds, work = search_work(self.searched, effort)
         formulas = work * pace
         if is_quick(self.searched, effort):
@@ -347,7 +347,7 @@ class Steps:
         whole = mean_work(_WEIGHTS, task.horizon, noisy=noisy)
         effort, episodes = share * _LEARNING_WORK / whole, FEWEST
         if self._learns_exactly():
-            each = costs.exact_seconds(task.prior, task.horizon, feedback=task.feedback)
+            each = task.exact_seconds
             effort = share * min(1.0, _EXACT_LEARNING / (_LEARNING_CANDIDATES * each))
             effort = min(effort, 1.0) if self.free else effort
         else:

@@ -25,7 +25,7 @@ from ..feedback import Feedback
 from ..memory import check_memory, check_time
 from ..priors import Bernoulli
 from ..priors.families import Array
-from .induction import Progress
+from ..progress import Progress
 
 # States that a core passes through per second.
 SPEED = 5e8

@@ -57,10 +57,9 @@ from ..memory import check_time
 from ..priors import Bernoulli, Gaussian, Prior, check_prior, read_prior
 from ..priors.base import check_positive
 from ..priors.families import Array
-from ..progress import Told, with_progress
+from ..progress import Progress, Told, with_progress
 from ..settings import check_horizon, check_seed, check_threads
 from ..showing import Shown
-from .induction import Progress
 from .lagrange import lagrangian_prices, suits_lagrangian
 from .scenarios import BATCH, Scenarios, scenario_seconds, table_seconds
 

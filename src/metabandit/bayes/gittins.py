@@ -34,7 +34,7 @@ import numpy as np
 from ..memory import check_memory
 from ..priors import Bernoulli, BetaRewards, Gaussian, Prior
 from ..priors.families import Array
-from .induction import Progress
+from ..progress import Progress
 
 # Prices between which an index is interpolated; they are taken in groups.
 _PRICES = 1024

@@ -14,7 +14,7 @@ stops being as good.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Semaphore
 from typing import Any
@@ -25,12 +25,11 @@ import numpy.typing as npt
 from ..memory import check_memory
 from ..priors import Bernoulli
 from ..priors.families import Array
+from ..progress import Progress
 from ..settings import check_threads
 
 # How play begins: freely, or with one play of each arm.
 FREE, EACH_ONCE = "free", "each-once"
-# progress(work done, work in all)
-Progress = Callable[[int, int], None]
 # What to do in every state: cuts for two arms, bits for three.
 Cuts = npt.NDArray[np.unsignedinteger[Any]]
 

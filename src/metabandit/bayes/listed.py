@@ -21,7 +21,8 @@ import numpy as np
 from ..memory import check_memory
 from ..priors import Table
 from ..priors.families import BERNOULLI, Array
-from .induction import EACH_ONCE, Progress, slice_bytes, states
+from ..progress import Progress
+from .induction import EACH_ONCE, slice_bytes, states
 
 # Steps between two reports.
 _STEPS = 16
@@ -32,14 +33,17 @@ def is_listed(prior: object) -> bool:
     return isinstance(prior, Table) and prior.family == BERNOULLI and prior.arms == 2
 
 
+def logarithms(means: Array) -> tuple[Array, Array]:
+    """ln mu and ln(1 - mu), finite: means of 0 and 1 leave no state with the logarithm of 0 any weight."""
+    with np.errstate(divide="ignore"):
+        return np.maximum(np.log(means), -700.0), np.maximum(np.log1p(-means), -700.0)
+
+
 def likelihood_ratios(means: Array, n: int) -> Array:
     """[mean, s]: how much more likely s successes of n are with a mean than if all means are."""
     from scipy.special import betaln
 
-    # A mean of 0 or 1 leaves no state with a logarithm of zero in it any weight.
-    with np.errstate(divide="ignore"):
-        wins = np.maximum(np.log(means), -700.0)
-        losses = np.maximum(np.log1p(-means), -700.0)
+    wins, losses = logarithms(means)
     s = np.arange(n + 1)
     logarithm = np.outer(wins, s) + np.outer(losses, n - s) - betaln(1.0 + s, 1.0 + n - s)
     return np.asarray(np.exp(logarithm))

@@ -10,12 +10,12 @@ from typing import Any
 from ..errors import InputError, about, nearest
 from ..feedback import COUNT, IMMEDIATE, Feedback
 from ..priors import Bernoulli, Prior, Table, check_prior, read_prior
-from ..progress import Told, with_progress
+from ..progress import Progress, Told, with_progress
 from ..settings import check_horizon, check_threads
 from ..showing import Shown
 from .batches import SPEED, batch_seconds, solve_batches
 from .bounds import Bound, has_bound, kept_bound
-from .induction import EACH_ONCE, FREE, Progress, solve, states
+from .induction import EACH_ONCE, FREE, solve, states
 from .listed import is_listed, solve_listed
 
 # Seconds of a core that backward induction takes at most where a looser bound takes its place.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -60,6 +61,7 @@ def command(
     as_json: options.Json = False,
 ) -> None:
     """Compute the regret of policies on problems drawn from a prior, exactly or by simulation with the same rewards for all."""
+    # Long because its options are its signature; the body is short.
     given = options.arguments(locals())
     check_show(show, task["prior"])
     from ..policies import policy
@@ -75,20 +77,9 @@ def command(
     for name in ("out", "force"):
         del given[name]
 
-    def kept() -> str:
-        return go_on(out, *files.values())
-
-    from ..engine import evaluate
-
-    results = []
-    with stopping(kept), joined(resources, kept=kept) as executor:
-        given |= {"threads": resources[0], "executor": executor, "announce": say}
-        for plays in horizons:
-            given |= {"horizon": plays, "keep": files.get(plays)}
-            # Of several horizons, those after the one that was stopped have no file yet.
-            given["resume"] = resume and files[plays].exists()
-            with progress_bar(f"{plays} plays", executor) as progress:
-                results.append(evaluate(**given, progress=progress))
+    results = _evaluate(
+        given, horizons, resources, files, resume=resume, kept=lambda: go_on(out, *files.values())
+    )
     objects = [result.to_dict() for result in results]
     everything = objects[0] if len(objects) == 1 else {"results": objects}
     if out is not None:
@@ -100,6 +91,30 @@ def command(
         show_json(everything)
     else:
         _show(results, task, start, show)
+
+
+def _evaluate(
+    given: dict[str, Any],
+    horizons: list[int],
+    resources: options.Resources,
+    files: dict[int, Path],
+    *,
+    resume: bool,
+    kept: Callable[[], str],
+) -> list[Comparison]:
+    """One comparison per horizon; `kept` says what is left of them if a person stops the command."""
+    from ..engine import evaluate
+
+    results = []
+    with stopping(kept), joined(resources, kept=kept) as executor:
+        given |= {"threads": resources[0], "executor": executor, "announce": say}
+        for plays in horizons:
+            given |= {"horizon": plays, "keep": files.get(plays)}
+            # Of several horizons, those after the one that was stopped have no file yet.
+            given["resume"] = resume and files[plays].exists()
+            with progress_bar(f"{plays} plays", executor) as progress:
+                results.append(evaluate(**given, progress=progress))
+    return results
 
 
 def _show(

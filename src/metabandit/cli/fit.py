@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
 from ..errors import about
 from . import options
 from .display import progress_bar, say, show_facts, show_json, show_rows
+
+if TYPE_CHECKING:
+    from ..priors.fitting import Fitted
 
 
 def command(
@@ -34,7 +37,7 @@ def command(
     as_json: options.Json = False,
 ) -> None:
     """Fit a prior to past tests: how much arms really differ, without the noise of their results."""
-    from ..files import check_new, written
+    from ..files import check_new
     from ..priors.fitting import fit_prior
 
     if plot is not None:
@@ -43,16 +46,25 @@ def command(
     with progress_bar("fitting"):
         fitted = fit_prior(history, **fitting)
     if plot is not None:
-        from ..drawing import new_axes
-
-        figure, axes = new_axes(7.0, 4.0)
-        fitted.plot(axes)
-        with written(plot, "the picture") as file:
-            figure.savefig(file, format=plot.suffix[1:], dpi=160)
-        say(f"drew the history and the prior to {plot}")
+        _draw(fitted, plot)
     if as_json:
         show_json(fitted.to_dict())
-        return
+    else:
+        _show(fitted)
+
+
+def _draw(fitted: Fitted, plot: Path) -> None:
+    from ..drawing import new_axes
+    from ..files import written
+
+    figure, axes = new_axes(7.0, 4.0)
+    fitted.plot(axes)
+    with written(plot, "the picture") as file:
+        figure.savefig(file, format=plot.suffix[1:], dpi=160)
+    say(f"drew the history and the prior to {plot}")
+
+
+def _show(fitted: Fitted) -> None:
     known, figures = fitted.history, fitted.shrinkage
     caption = (
         f"What {known.name} says about arms: {len(known.problems)} tests, {len(known.plays)} arms, "

@@ -47,6 +47,7 @@ def command(
     as_json: options.Json = False,
 ) -> None:
     """Count all formulas up to a length, and sort them into classes that rank the arms in the same order."""
+    # Long because its options are its signature; the body is short.
     from ..formulas import (
         Grammar,
         every_state,

@@ -58,6 +58,7 @@ def command(
     as_json: options.Json = False,
 ) -> None:
     """Learn the parameters of a policy for your problems, and compare it with the classics and the floor."""
+    # Long because its options are its signature; the body is short.
     given = options.arguments(locals())
     check_show(show, run["prior"])
     from ..learning import learn

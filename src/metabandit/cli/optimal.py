@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
@@ -11,6 +11,10 @@ from ..errors import InputError
 from ..feedback import IMMEDIATE
 from . import options
 from .display import progress_bar, say, show_json, show_table, told
+
+if TYPE_CHECKING:
+    from ..bayes.bounds import Bound
+    from ..bayes.optimum import Optimum
 
 
 def command(
@@ -36,7 +40,6 @@ def command(
     from ..bayes.optimum import check_floor, has_optimum, optimal
     from ..engine.costs import announce_time, optimum_memory
     from ..engine.floor import solving_seconds
-    from ..engine.results import NORMAL_95
     from ..policies.solved import OptimalPolicy, check_target
     from ..settings import check_horizon, check_threads
 
@@ -73,20 +76,26 @@ def command(
             result = policy.optimum
     if as_json:
         show_json(result.to_dict())
-        return
+    else:
+        _show(result, horizon, start, told(feedback))
+
+
+def _show(result: Bound | Optimum, horizon: int, start: str, feedback: str) -> None:
+    from ..engine.results import NORMAL_95
+
     if result.kind == "bound":
         half = NORMAL_95 * result.standard_error
         noise = f"95 % interval: ± {half:.2g}" if half else "no sampling error"
         caption = (
             f"What no policy can beat in {horizon} plays: a lower bound on regret\n"
-            f"{result.arms} arms, {result.prior}; {noise}{told(feedback)}"
+            f"{result.arms} arms, {result.prior}; {noise}{feedback}"
         )
         cells = [f"{result.expected_reward:.4f}", f"{result.regret:.4f}"]
         show_table(["reward, at most", "regret, at least"], [cells], align="r", caption=caption)
         return
     caption = (
         f"The best that any policy can do in {horizon} plays, start {start}\n"
-        f"{result.arms} arms, {result.prior}, exact{told(feedback)}"
+        f"{result.arms} arms, {result.prior}, exact{feedback}"
     )
     cells = [f"{result.expected_reward:.6f}", f"{result.regret:.6f}"]
     show_table(["expected reward", "regret"], [cells], align="r", caption=caption)

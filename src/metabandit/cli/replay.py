@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
 from ..errors import InputError
 from . import options
 from .display import progress_bar, say, show_json, show_rows, told
+
+if TYPE_CHECKING:
+    from ..replaying import Replay
 
 
 def command(
@@ -62,11 +65,15 @@ def command(
         )  # fmt: skip
     if as_json:
         show_json(result.to_dict())
-        return
+    else:
+        _show(result, told(feedback))
+
+
+def _show(result: Replay, feedback: str) -> None:
     if result.policies:
         caption = (
             f"Reward of {result.horizon} plays, replayed from {result.plays:,} random plays of "
-            f"{result.arms} arms; more is better\n{result.log}, seed {result.seed}{told(feedback)}"
+            f"{result.arms} arms; more is better\n{result.log}, seed {result.seed}{feedback}"
         )
         show_rows(result.rows(), align="lr", caption=caption)
     if result.estimates:

@@ -6,12 +6,15 @@ import os
 import socket
 import warnings
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
 from ..errors import InputError, about
 from .display import say
+
+if TYPE_CHECKING:
+    from ..play.store import Store
 
 
 def command(
@@ -44,6 +47,7 @@ def command(
     max_body: Annotated[int, "The largest allowed request body, in bytes."] = 1_000_000,
 ) -> None:
     """Serve the experiments of a store over HTTP, with a page that shows them live."""
+    # Long because its options are its signature; the body is short.
     from .. import __version__
     from ..files import read_text
     from ..play.store import Store
@@ -67,23 +71,12 @@ def command(
     with about("max_body"):
         check_whole(max_body, "the largest body", 1000, most=10**9)
     if experiment is not None:
-        from ..play.experiment import Experiment
-        from ..play.players import begin_experiment
-        from ..policies import policy as read_policy
-
         if policy is None or arms is None:
             raise InputError("--experiment begins an experiment: give its --policy and --arms, too")
-        with about("policy"):
-            chosen = read_policy(policy)
-        with warnings.catch_warnings(record=True) as notes:
-            warnings.simplefilter("always")
-            player = chosen.player(
-                [name.strip() for name in arms.split(",")],
-                seed=seed, horizon=horizon, prior=prior, min_share=min_share, expire=expire,
-            )  # fmt: skip
-        for note in notes:
-            say(f"note: {note.message}")
-        begin_experiment(player, Experiment(found, experiment))
+        _begin(
+            found, experiment, policy, arms,
+            seed=seed, horizon=horizon, prior=prior, min_share=min_share, expire=expire,
+        )  # fmt: skip
     elif policy is not None or arms is not None:
         raise InputError("--policy and --arms are those of an experiment: give --experiment, too")
     app = make_app(found, version=__version__, token=token, most_bytes=max_body)
@@ -98,6 +91,22 @@ def command(
         f"serving {found.name} at http://{name}:{listening.getsockname()[1]}/ ({who}); Ctrl-C ends it"
     )
     uvicorn.Server(config).run(sockets=[listening])
+
+
+def _begin(store: Store, name: str, policy: str, arms: str, **settings: Any) -> None:
+    """Begin an experiment, unless the store has it; `settings` are those of its player."""
+    from ..play.experiment import Experiment
+    from ..play.players import begin_experiment
+    from ..policies import policy as read_policy
+
+    with about("policy"):
+        chosen = read_policy(policy)
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always")
+        player = chosen.player([arm.strip() for arm in arms.split(",")], **settings)
+    for note in notes:
+        say(f"note: {note.message}")
+    begin_experiment(player, Experiment(store, name))
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -84,6 +84,7 @@ def command(
     as_json: options.Json = False,
 ) -> None:
     """Compute the operating characteristics of adaptive trials: successes, power, type-I error, bias."""
+    # Long because its options are its signature; the body is short.
     from ..priors import prior as read_prior
     from ..trials import operating_characteristics
     from ..trials.final import read_points
@@ -96,14 +97,8 @@ def command(
     if csv is not None:
         check_new(csv, (".csv",), "the table", force=force)
     if plot is not None:
-        from ..report.writing import check_picture
-
-        check_picture(plot, force=force)
-        if grid is None or belief.arms != 2 or test == "none":
-            raise InputError(
-                "a picture shows the power of a test over a grid of the rates of two arms: give "
-                "--grid 0.1:0.9:0.1, and --test"
-            )
+        has_power = grid is not None and belief.arms == 2 and test != "none"
+        _check_plot(plot, has_power=has_power, force=force)
     with progress_bar(f"{horizon} patients") as progress:
         trial = operating_characteristics(
             policies,
@@ -118,16 +113,36 @@ def command(
             file.write(trial.csv().encode())
     value = trial.to_dict()
     if plot is not None:
-        from ..report.trials import power_figure
-        from ..report.writing import save
-
-        save(power_figure(value), plot)
-        say(f"drew {plot}")
+        _draw(value, plot)
     if as_json:
         show_json(value)
-        return
-    by = "" if look_every is None else f" by {boundary or 'obrien-fleming'}"
-    show_rows(trial.rows(), align="llr", caption=f"{_caption(trial, by)}{told(feedback)}")
+    else:
+        by = "" if look_every is None else f" by {boundary or 'obrien-fleming'}"
+        _show(trial, f"{_caption(trial, by)}{told(feedback)}", details=details)
+
+
+def _check_plot(plot: Path, *, has_power: bool, force: bool) -> None:
+    """Refuse a picture before anything is computed."""
+    from ..report.writing import check_picture
+
+    check_picture(plot, force=force)
+    if not has_power:
+        raise InputError(
+            "a picture shows the power of a test over a grid of the rates of two arms: give "
+            "--grid 0.1:0.9:0.1, and --test"
+        )
+
+
+def _draw(trial: dict[str, Any], plot: Path) -> None:
+    from ..report.trials import power_figure
+    from ..report.writing import save
+
+    save(power_figure(trial), plot)
+    say(f"drew {plot}")
+
+
+def _show(trial: Trial, caption: str, *, details: bool) -> None:
+    show_rows(trial.rows(), align="llr", caption=caption)
     for name, found in trial.designs.items():
         if (
             trial.test is not None

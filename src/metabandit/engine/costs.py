@@ -37,6 +37,8 @@ SIMPLE_PLAYS = 3 * PLAYS
 CORES = 2
 # Plays that an exact evaluation can have; batches pass through so many states that it is fewer.
 MOST_PLAYS = 4096
+# Where many policies are judged, each is evaluated exactly if that takes this many seconds.
+EXACT_SECONDS = 0.15
 # Seconds after which a person is told how long something takes.
 _PATIENCE = 20.0
 # Episodes after which the standard error of a typical policy is 0.1 % of its regret.

@@ -125,6 +125,7 @@ def evaluate(
     >>> round(result["greedy"].mean_regret, 5), round(result.floor.regret, 5)
     (0.78416, 0.64488)
     """
+    # Long because its arguments are its signature; the body is short.
     made = _read_policies(policies, start)
     prior = read_prior(prior, arms=arms, announce=announce)
     # Everything that can be refused is refused before anything is computed.
@@ -138,13 +139,9 @@ def evaluate(
         "episodes": episodes, "runs": runs, "seed of the rewards": reward_seed,
         "time limit": time_limit, "plays of each problem": keep_plays or None,
     }  # fmt: skip
-    asked = [name for name, number in numbers.items() if number is not None]
-    if task.method == EXACT and asked:
-        raise InputError(
-            f"exact evaluation simulates nothing, so it has no {' and no '.join(asked)}: leave that "
-            f"out, or use the method monte-carlo",
-            about="method",
-        )
+    asked = any(number is not None for number in numbers.values())
+    if task.method == EXACT:
+        _refuse_simulated(numbers)
     if keep is not None:
         check_new(keep, (".npz",), "the file for what is done", force=resume)
     elif resume:
@@ -155,34 +152,32 @@ def evaluate(
     plans = [item.plan(prior, task.horizon, progress) for item in made]
     task = replace(
         task,
-        method=_pick_method(task, plans, asked=bool(asked)),
+        method=_pick_method(task, plans, asked=asked),
         workers=_who_works(task.workers, plans, announce),
     )
     file = Checkpoint({}, None, "evaluation")
     if keep is not None:
         file = Checkpoint(_identity(task, made), Path(keep), "evaluation")
-    engine = Engine(prior, task.horizon, task.workers, feedback=task.feedback)
-    how: dict[str, Any] = {"progress": progress, "file": file, "resume": resume}
-    if task.method == EXACT:
-        if announce is not None:
-            exact.announce_compilation(prior.arms, announce, task.feedback)
-        evaluations = engine.evaluate_exactly(plans, task.checkpoints, **how)
-        covariance = np.zeros((len(plans), len(plans)))
-    else:
-        if announce is not None:
-            simulated.announce_compilation(
-                announce, prior, task.horizon, [(plan.counts, plan.decision) for plan in plans]
-            )
-        evaluations, covariance, problems = engine.evaluate_by_simulation(
-            plans, task.sampling, task.problems, limit=task.time_limit, announce=announce, **how
-        )
-        task = replace(task, episodes=problems * task.runs)
+    task, evaluations, covariance = _evaluate_plans(
+        task, plans, announce, progress=progress, file=file, resume=resume
+    )
     lowest = floor_of_comparison(
         prior, task.horizon, task.floor,
         feedback=task.feedback, effort=task.bound_effort, threads=task.workers.threads,
         progress=progress,
     )  # fmt: skip
     return compared(task, evaluations, covariance, lowest, start=str(task.start))
+
+
+def _refuse_simulated(numbers: Mapping[str, object]) -> None:
+    """Refuse numbers that only a simulation has."""
+    given = [name for name, number in numbers.items() if number is not None]
+    if given:
+        raise InputError(
+            f"exact evaluation simulates nothing, so it has no {' and no '.join(given)}: leave that "
+            f"out, or use the method monte-carlo",
+            about="method",
+        )
 
 
 def _read_policies(
@@ -231,6 +226,29 @@ def _who_works(
         largest = max(plans, key=lambda plan: plan.size).name
         announce(f"the table of {largest} is too large to be sent: all play in this process")
     return able
+
+
+def _evaluate_plans(
+    task: Task, plans: Sequence[Plan], announce: Callable[[str], None] | None, **how: Any
+) -> tuple[Task, tuple[Evaluation, ...], Array]:
+    """The task with the episodes that were played, the result of each plan, and their covariance.
+
+    `how` is what the engine takes whatever the method: progress, file and resume.
+    """
+    engine = Engine(task.prior, task.horizon, task.workers, feedback=task.feedback)
+    if task.method == EXACT:
+        if announce is not None:
+            exact.announce_compilation(task.prior.arms, announce, task.feedback)
+        evaluations = engine.evaluate_exactly(plans, task.checkpoints, **how)
+        return task, evaluations, np.zeros((len(plans), len(plans)))
+    if announce is not None:
+        simulated.announce_compilation(
+            announce, task.prior, task.horizon, [(plan.counts, plan.decision) for plan in plans]
+        )
+    evaluations, covariance, problems = engine.evaluate_by_simulation(
+        plans, task.sampling, task.problems, limit=task.time_limit, announce=announce, **how
+    )
+    return replace(task, episodes=problems * task.runs), evaluations, covariance
 
 
 def compared(

@@ -215,6 +215,27 @@ def _play_all(makers: Mapping[str, Make], task: Task, progress: Told) -> tuple[A
     return regret, plays
 
 
+def _evaluate_ours(
+    policies: str | Policy | Sequence[str | Policy], task: Task
+) -> tuple[Evaluation, ...]:
+    """Policies of ours on the same episodes, in the simulator."""
+    given = [policies] if isinstance(policies, (str, Policy)) else list(policies)
+    if not given:
+        return ()
+    return evaluate(
+        given,
+        task.prior,
+        task.horizon,
+        method=MONTE_CARLO,
+        episodes=task.problems,
+        seed=task.seed,
+        feedback=task.feedback,
+        floor=False,
+        checkpoints=list(task.checkpoints),
+        keep_plays=True,
+    ).evaluations
+
+
 @with_progress("evaluating")
 def evaluate_external(
     contestants: Make | Mapping[str, Make],
@@ -275,25 +296,10 @@ def evaluate_external(
         prior, horizon, method=MONTE_CARLO, episodes=episodes, seed=seed, feedback=feedback,
         checkpoints=checkpoints, floor=floor,
     )  # fmt: skip
-    horizon, seed, points = task.horizon, task.seed, list(task.checkpoints)
     lowest = floor_of_comparison(
-        prior, horizon, task.floor, feedback=task.feedback, threads=1, progress=None
+        prior, task.horizon, task.floor, feedback=task.feedback, threads=1, progress=None
     )
-    ours: tuple[Evaluation, ...] = ()
-    given = [beside] if isinstance(beside, (str, Policy)) else list(beside)
-    if given:
-        ours = evaluate(
-            given,
-            prior,
-            horizon,
-            method=MONTE_CARLO,
-            episodes=episodes,
-            seed=seed,
-            feedback=task.feedback,
-            floor=False,
-            checkpoints=points,
-            keep_plays=True,
-        ).evaluations
+    ours = _evaluate_ours(beside, task)
     for evaluation in ours:
         if evaluation.policy in makers:
             raise InputError(
@@ -305,7 +311,7 @@ def evaluate_external(
     theirs = [
         evaluation_of(
             name,
-            points,
+            list(task.checkpoints),
             means[row],
             spread[row] / np.sqrt(episodes),
             plays[row].mean(axis=1),

@@ -35,7 +35,8 @@ def floor_name(kind: str) -> str:
     return "lower bound" if kind == BOUND else "Bayes-optimal"
 
 
-def _interval(mean: float, error: float) -> tuple[float, float]:
+def interval_95(mean: float, error: float) -> tuple[float, float]:
+    """The 95 % interval of a mean with this standard error."""
     return mean - NORMAL_95 * error, mean + NORMAL_95 * error
 
 
@@ -78,7 +79,7 @@ class Evaluation(Shown):
     @property
     def interval(self) -> tuple[float, float]:
         """The 95 % confidence interval of mean regret."""
-        return _interval(self.mean_regret, self.standard_error)
+        return interval_95(self.mean_regret, self.standard_error)
 
     def headline(self) -> str:
         low, high = self.interval
@@ -179,7 +180,7 @@ class Difference:
     @property
     def interval(self) -> tuple[float, float]:
         """The 95 % confidence interval of the difference."""
-        return _interval(self.mean, self.standard_error)
+        return interval_95(self.mean, self.standard_error)
 
     @property
     def significant(self) -> bool:
@@ -315,7 +316,7 @@ class Comparison(Shown, Sequence[Evaluation]):
             name = floor_name(self.floor.kind)
             last = {"policy": name, "regret": f"{self.floor.regret:.{digits}f}"}
             if self.floor.standard_error > 0.0:
-                low, high = _interval(self.floor.regret, self.floor.standard_error)
+                low, high = interval_95(self.floor.regret, self.floor.standard_error)
                 last["95 % interval"] = f"{low:.4f} to {high:.4f}"
             if self.best is not None:
                 last["successes"] = f"{self.floor.expected_reward:.{digits}f}"

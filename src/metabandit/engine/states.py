@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from .. import numerics
 from ..bayes.induction import first_outcomes
-from ..bayes.listed import likelihood_ratios
+from ..bayes.listed import likelihood_ratios, logarithms
 from ..decisions import (
     BetaBelief,
     ByBelief,
@@ -530,10 +530,7 @@ class TwoArms(_States):
     def _expect(self, means: Array, m: int, of: Callable[[int, int], Any]) -> Array:
         from scipy.special import betaln
 
-        # A mean of 0 or 1 leaves no state with a logarithm of zero in it any weight.
-        with np.errstate(divide="ignore"):
-            wins = np.maximum(np.log(means), -700.0)
-            losses = np.maximum(np.log1p(-means), -700.0)
+        wins, losses = logarithms(means)
 
         def likelihood(arm: int, column: int, n: int) -> Array:
             """How much more likely each number of successes is with these means than under the prior."""

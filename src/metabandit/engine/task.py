@@ -19,6 +19,7 @@ from ..policies import Policy, Start, policy
 from ..priors import Prior, check_prior
 from ..settings import check_horizon, check_seed, check_whole, read_number, read_seconds
 from ..workers import Workers, make_workers
+from .costs import exact_seconds
 from .floor import Floor
 from .limits import TimeLimit
 from .objectives import REGRET, Objective, read_objective
@@ -87,6 +88,11 @@ class Task:
         return (episodes if self.episodes is None else self.episodes) // self.runs
 
     @property
+    def exact_seconds(self) -> float:
+        """About how long a core takes to evaluate a policy exactly."""
+        return exact_seconds(self.prior, self.horizon, feedback=self.feedback)
+
+    @property
     def sampling(self) -> Sampling:
         """The episodes of a comparison, if it is simulated."""
         return Sampling(
@@ -152,9 +158,9 @@ def read_task(
     return task
 
 
-def default_checkpoints(horizon: int, count: int = 24) -> list[int]:
+def default_checkpoints(horizon: int) -> list[int]:
     """Numbers of plays at which regret is looked at: spread evenly in the logarithm."""
-    points = np.geomspace(1, horizon, count).round().astype(int)
+    points = np.geomspace(1, horizon, 24).round().astype(int)
     return sorted({int(point) for point in points} | {horizon})
 
 

@@ -164,6 +164,7 @@ def search(
     >>> found.entries[0].formula
     'max(r, 1/5)'
     """
+    # Long because its arguments are its signature; the body is short.
     began = time.monotonic()
     prior = read_prior(prior, arms=arms, announce=announce)
     task = read_task(

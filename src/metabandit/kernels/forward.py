@@ -32,7 +32,9 @@ INDEX_NOT_FINITE = 1
 # Weights below this are dropped: they would end in numbers so small that arithmetic is slow.
 TINY = 1e-250
 
-DecisionArrays = namedtuple("DecisionArrays", "kind rate needed pseudo table begins cuts gammas corner")
+DecisionArrays = namedtuple(
+    "DecisionArrays", "kind rate needed pseudo table begins cuts gammas corner"
+)
 DecisionArrays.__doc__ = """How a policy chooses, given the counts.
 
 kind: BY_INDEX (the machine computes the index), BY_TABLE (the index stands in `table`), BY_CUTS

@@ -21,6 +21,7 @@ from ..kernels.opcodes import (
     STEP_VARIABLES,
     WIDTH,
 )
+from .bounds import as_product
 from .operators import OPERATORS, Operator, polynomial_degree
 from .tree import Apply, Constant, Name, Tree, operators, variables
 
@@ -131,10 +132,7 @@ class _Compiler:
             return self.parameter(tree.name)
         if tree.operator == "polynomial":
             return self.polynomial(tree)
-        if tree.operator == "power" and tree.operands[1] == Constant(2.0):
-            # A square is a product, also of negative numbers.
-            tree = Apply("multiply", (tree.operands[0], tree.operands[0]))
-        tree = _parted(tree)
+        tree = _parted(as_product(tree))
         operator = OPERATORS[tree.operator]
         if operator.own is None:
             opcode, more = operator.opcode, (0, 0)

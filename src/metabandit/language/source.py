@@ -69,15 +69,9 @@ def write_source(
     that it does not raise. The tree has no parameters, and no polynomials (see `polynomials`).
     """
     known = known or {}
-    uses: Counter[Tree] = Counter()
+    uses = _uses(tree)
     named: dict[Tree, str] = {}
     assignments: list[Assignment] = []
-
-    def count(tree: Tree) -> None:
-        uses[tree] += 1
-        if isinstance(tree, Apply) and uses[tree] == 1:
-            for operand in as_product(tree).operands:
-                count(operand)
 
     def name(tree: Tree, text: str) -> str:
         named[tree] = known.get(tree) or f"{names}{len(named) + 1}"
@@ -113,12 +107,25 @@ def write_source(
             return name(tree, text), ATOM, 0
         return text, binds, depth
 
-    count(tree)
     for value in known:
         if uses[value] > 1:
             write(value, inside_moment=False)
     text, _, _ = write(tree, inside_moment=False)
     return assignments, text
+
+
+def _uses(tree: Tree) -> Counter[Tree]:
+    """How often the text has each part of a tree, if parts that come again are named."""
+    uses: Counter[Tree] = Counter()
+
+    def count(part: Tree) -> None:
+        uses[part] += 1
+        if isinstance(part, Apply) and uses[part] == 1:
+            for operand in as_product(part).operands:
+                count(operand)
+
+    count(tree)
+    return uses
 
 
 def _is_number(tree: Apply) -> bool:

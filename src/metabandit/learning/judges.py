@@ -25,8 +25,6 @@ from ..priors.families import Array
 from ..trials import power_of
 
 EXACTLY, ON_PROBLEMS, SIMULATED = "exact", "problems", "simulated"
-# Exact evaluation is used where a candidate takes less than this many seconds.
-_EXACT_SECONDS = 0.15
 _FIRST_PROBLEMS = 1000
 _MOST_PROBLEMS = 20_000
 # Runs of a problem where the regret of each single problem matters.
@@ -76,10 +74,10 @@ def judging_method(example: Policy, task: Task) -> str:
     if why is not None:
         return SIMULATED
     if task.objective.mean:
-        quick = costs.exact_seconds(prior, horizon, feedback=feedback) <= _EXACT_SECONDS
+        quick = costs.exact_seconds(prior, horizon, feedback=feedback) <= costs.EXACT_SECONDS
         return EXACTLY if quick else SIMULATED
     seconds = costs.exact_seconds(prior, horizon, _FIRST_PROBLEMS, feedback=feedback)
-    return ON_PROBLEMS if prior.arms == 2 and seconds <= 2 * _EXACT_SECONDS else SIMULATED
+    return ON_PROBLEMS if prior.arms == 2 and seconds <= 2 * costs.EXACT_SECONDS else SIMULATED
 
 
 def coarse_growth(example: Policy, task: Task) -> float:

@@ -310,6 +310,7 @@ def learn(
     >>> learned.evaluation.mean_regret < mb.evaluate("ucb1", mb.Bernoulli(arms=2), 20)[0].mean_regret
     True
     """
+    # Long because its arguments are its signature; the body is short.
     began = time.monotonic()
     prior = read_prior(prior, arms=arms, announce=announce)
     if isinstance(prior, Table):
@@ -327,11 +328,7 @@ def learn(
     optimizer = optimizer or ("eda" if paper else "cma")
     with about("optimizer"):
         read_optimizer(optimizer)
-    if generations is not None:
-        with about("generations"):
-            generations = check_whole(generations, "the number of generations", 1, most=10**9)
-    elif paper:
-        generations = max(1, round(_PAPER_GENERATIONS * task.effort))
+    generations = _read_generations(generations, task, paper=paper)
     if episodes is not None:
         with about("episodes"):
             check_whole(episodes, "the number of episodes", 2)
@@ -340,22 +337,7 @@ def learn(
     announce = announce or silent
     if measured:
         task = with_floor(task, announce)
-    settings = {
-        "space": made.name,
-        "parameters": list(made.free),
-        "initial": list(made.initial),
-        "v1": made.v1 or None,
-        "v4": made.v4 or None,
-        "start": made.start_text,
-        **asked(task),
-        "feedback": str(task.feedback),
-        "optimizer": optimizer,
-        "protocol": _write_protocol(training),
-        "effort": task.effort,
-        "generations": generations,
-        "episodes": task.episodes,
-        "versions": versions(),
-    }
+    settings = _settings(task, made, optimizer, training, generations)
     trace = Trace(settings, None if target is None else trace_path(target), resume=resume)
     try:
         search = Search(
@@ -368,6 +350,14 @@ def learn(
         return replace(learned, seconds=time.monotonic() - began)
     finally:
         trace.close()
+
+
+@about("generations")
+def _read_generations(generations: int | None, task: Task, *, paper: bool) -> int | None:
+    """The number of generations; None leaves it to the effort."""
+    if generations is not None:
+        return check_whole(generations, "the number of generations", 1, most=10**9)
+    return max(1, round(_PAPER_GENERATIONS * task.effort)) if paper else None
 
 
 def _check_candidate(candidate: Policy, task: Task, *, paper: bool) -> None:
@@ -383,6 +373,32 @@ def _check_candidate(candidate: Policy, task: Task, *, paper: bool) -> None:
         judging_method(candidate, task)
     if task.objective.power is not None:
         read_test(task.objective.power.test, task.prior.arms)
+
+
+def _settings(
+    task: Task,
+    space: Space,
+    optimizer: str,
+    training: tuple[int, int] | None,
+    generations: int | None,
+) -> dict[str, Any]:
+    """What a run is, for its trace: another one can go on with it only if it is the same."""
+    return {
+        "space": space.name,
+        "parameters": list(space.free),
+        "initial": list(space.initial),
+        "v1": space.v1 or None,
+        "v4": space.v4 or None,
+        "start": space.start_text,
+        **asked(task),
+        "feedback": str(task.feedback),
+        "optimizer": optimizer,
+        "protocol": _write_protocol(training),
+        "effort": task.effort,
+        "generations": generations,
+        "episodes": task.episodes,
+        "versions": versions(),
+    }
 
 
 def _run(

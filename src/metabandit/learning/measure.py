@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import Comparison, Evaluation, costs, default_checkpoints, evaluate, exact
+from ..engine import Comparison, Evaluation, default_checkpoints, evaluate, exact
 from ..engine.floor import floor_of_search
 from ..engine.simulated import feedback_obstacle
 from ..engine.task import Task, stream
@@ -163,7 +163,7 @@ def _exact_seconds(task: Task, policies: Sequence[Policy]) -> float:
     plans = [item.plan(task.prior, task.horizon) for item in policies]
     if exact.obstacle(task.prior, plans, task.horizon, task.feedback) is not None:
         return float("inf")
-    return costs.exact_seconds(task.prior, task.horizon, feedback=task.feedback)
+    return task.exact_seconds
 
 
 def _evaluate(

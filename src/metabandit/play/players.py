@@ -108,6 +108,13 @@ def _read_prior(prior: str | Prior | None, arms: int) -> Prior | None:
     return known
 
 
+def _horizon(policy: Policy, given: int | None) -> int | None:
+    """The plays in all, as far as anything says so."""
+    if given is not None:
+        return check_horizon(given)
+    return None if policy.learned is None else policy.learned.horizon
+
+
 def _rewards(policy: Policy, prior: Prior | None) -> Rewards:
     """What rewards the policy is for, as far as anything says so."""
     origin = policy.learned
@@ -140,10 +147,7 @@ def make_player(
     feedback = _read_feedback(policy, min_share, pending)
     feedback.check(len(names))
     known = _read_prior(prior, len(names))
-    if horizon is not None:
-        horizon = check_horizon(horizon)
-    elif policy.learned is not None:
-        horizon = policy.learned.horizon
+    horizon = _horizon(policy, horizon)
     allowed = _rewards(policy, known) if rewards is None else Rewards.read(rewards)
     setting = Setting(len(names), allowed, horizon, known)
     policy.check_setting(setting)

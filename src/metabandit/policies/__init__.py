@@ -4,8 +4,9 @@ Importing them takes no NumPy, which a service that plays one may do without; wh
 imported when it is used.
 """
 
+from ..progress import Progress
 from . import entries  # noqa: F401  (it fills the catalogue)
-from .base import ChoicePolicy, IndexPolicy, Plan, Policy, Progress, Setting
+from .base import ChoicePolicy, IndexPolicy, Plan, Policy, Setting
 from .catalogue import (
     CATALOGUE,
     DecidedPolicy,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..decisions import ByBonus, ByCuts, ByStates, ByTable, Decision, Index, Own, check_moment
 from ..errors import InputError, shown
 from ..language import OPERATORS, VARIABLES, Tree, latex, names, operators, parse, text, variables
+from ..progress import Progress
 from ..rewards import Rewards
 from ..settings import read_number, write_number
 from ..showing import Shown
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from ..priors import Prior
     from .catalogue import Entry
     from .file import Origin
-
-# progress(work done, work in all)
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)

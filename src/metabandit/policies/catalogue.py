@@ -12,8 +12,9 @@ from typing import Any
 from ..decisions import Decision
 from ..errors import InputError, about, nearest
 from ..language import VARIABLES, names, parse
+from ..progress import Progress
 from ..settings import check_keys, read_number, read_settings, write_number
-from .base import IndexPolicy, Policy, Progress, Setting
+from .base import IndexPolicy, Policy, Setting
 from .start import Start
 
 

@@ -8,8 +8,9 @@ from functools import partial
 from typing import Literal
 
 from ..decisions import ByBelief, ByEpochs, ByPosterior, ByTest, Decision, NormalBelief
+from ..progress import Progress
 from . import solved
-from .base import Progress, Setting
+from .base import Setting
 from .beliefs import BELIEF, SIGMA, belief, normal_belief, posterior_index, start_of_belief
 from .catalogue import Entry, Parameter, register
 from .start import FREE, Start

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from ..decisions import ByBonus, ByCuts, ByStates, ByTable, Decision
 from ..errors import InputError
 from ..files import check_new, written
+from ..progress import Progress
 from ..settings import check_horizon, check_whole, read_number, write_number
-from .base import Policy, Progress, Setting
+from .base import Policy, Setting
 from .start import EACH_ONCE, FREE, Start
 
 if TYPE_CHECKING:
@@ -404,7 +405,7 @@ def gittins(setting: Setting, values: Mapping[str, float], progress: Progress | 
 
 
 # Beyond this many plays the prices take minutes.
-_WHITTLE_PLAYS = 200
+WHITTLE_PLAYS = 200
 
 
 def check_whittle(setting: Setting, name: str) -> None:
@@ -415,9 +416,9 @@ def check_whittle(setting: Setting, name: str) -> None:
             f"{name} is for rewards in [0, 1]; those of {setting.paid_by} lie between "
             f"{setting.rewards.low:g} and {setting.rewards.high:g}"
         )
-    if horizon > _WHITTLE_PLAYS:
+    if horizon > WHITTLE_PLAYS:
         raise InputError(
-            f"{name} is for up to {_WHITTLE_PLAYS} plays, as its prices take minutes for more, not for "
+            f"{name} is for up to {WHITTLE_PLAYS} plays, as its prices take minutes for more, not for "
             f"{horizon}; gittins is for longer horizons"
         )
 

@@ -102,6 +102,11 @@ def _beta_mean(parameters: Array) -> Array:
     return parameters[..., 0] / (parameters[..., 0] + parameters[..., 1])
 
 
+def gaussian_parameters(means: Array, noise: float) -> Array:
+    """The parameters of Gaussian rewards with these means."""
+    return np.stack([means, np.full_like(means, noise)], axis=-1)
+
+
 def beta_parameters(means: Array, concentration: float) -> Array:
     """The parameters of Beta rewards with these means and a + b = concentration."""
     means = np.clip(means, 1e-6, 1.0 - 1e-6)

@@ -140,14 +140,17 @@ class BetaBinomial(Model):
         most = 2.0 * math.log((1.0 + math.sqrt(1.0 - 4.0 * widest**2)) / (2.0 * widest))
         return -most, most
 
+    def _pooled_mean(self) -> float:
+        # Half a success more: a history without any has a mean, too.
+        return float((self.wins.sum() + 0.5) / (self.plays.sum() + 1.0))
+
     @cached_property
     def noise_variance(self) -> float:
-        mean = (self.wins.sum() + 0.5) / (self.plays.sum() + 1.0)
+        mean = self._pooled_mean()
         return float(np.median(mean * (1.0 - mean) / self.plays))
 
     def start(self) -> list[float]:
-        # Half a success more: a history without any has a mean, too.
-        mean = float((self.wins.sum() + 0.5) / (self.plays.sum() + 1.0))
+        mean = self._pooled_mean()
         _, spread = _moments(self.history.mean, mean * (1.0 - mean) / self.plays)
         return [mean, min(spread, 0.5 * math.sqrt(mean * (1.0 - mean)))]
 
@@ -158,7 +161,9 @@ class BetaBinomial(Model):
         return float(beta_binomial(self.plays, self.wins, *beta_of(mean, spread)).sum())
 
     def simulate(self, values: Sequence[float], rng: np.random.Generator, count: int) -> Array:
-        chance = rng.beta(*beta_of(*values), (count, len(self.plays)))
+        return self._draw_wins(rng, rng.beta(*beta_of(*values), (count, len(self.plays))))
+
+    def _draw_wins(self, rng: np.random.Generator, chance: Array) -> Array:
         return rng.binomial(self.plays.astype(np.int64), chance).astype(np.float64)
 
 
@@ -273,8 +278,7 @@ class BetaLevels(BetaBinomial):
         concentration = mean * (1.0 - mean) / within**2 - 1.0
         level = rng.beta(*beta_of(mean, between), (count, self.count))
         level = np.clip(level, 1e-12, 1.0 - 1e-12)[:, self.tests]
-        chance = rng.beta(concentration * level, concentration * (1.0 - level))
-        return rng.binomial(self.plays.astype(np.int64), chance).astype(np.float64)
+        return self._draw_wins(rng, rng.beta(concentration * level, concentration * (1.0 - level)))
 
 
 class NormalLevels(NormalNormal):
@@ -309,13 +313,13 @@ class NormalLevels(NormalNormal):
 class Maximum:
     """The maximum of a model's likelihood, and intervals from its profile."""
 
-    def __init__(self, model: Model, begin: Sequence[float] | None = None) -> None:
+    def __init__(self, model: Model) -> None:
         from scipy.optimize import minimize
 
         self.model = model
         self.names = model.names
         self.floor = np.array([model.limit(name) for name in self.names])
-        start = np.maximum(self._coordinates(begin or model.start()), self.floor + 1e-3)
+        start = np.maximum(self._coordinates(model.start()), self.floor + 1e-3)
         size = 0.3 * np.ones(len(start))
         # A mean without limits is moved by what it is known to.
         if model.coordinate("mean", 0.5) == 0.5:

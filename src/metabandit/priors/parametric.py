@@ -19,7 +19,15 @@ from .base import (
     count_arms,
     per_arm,
 )
-from .families import BERNOULLI, BETA, GAUSSIAN, Array, beta_parameters, truncated_gaussian_family
+from .families import (
+    BERNOULLI,
+    BETA,
+    GAUSSIAN,
+    Array,
+    beta_parameters,
+    gaussian_parameters,
+    truncated_gaussian_family,
+)
 from .likelihood import beta_of
 
 _ENDS = 0.5 ** np.arange(1.0, 45.0)
@@ -206,7 +214,7 @@ class Gaussian(Prior):
 
     def draw(self, rng: np.random.Generator, problems: int) -> Array:
         means = rng.normal(self.mean, self.spread, (problems, self.arms))
-        return np.stack([means, np.full_like(means, self.noise)], axis=-1)
+        return gaussian_parameters(means, self.noise)
 
 
 class BetaRewards(Prior):
@@ -332,7 +340,7 @@ class Hierarchical(Prior):
         if self.family == GAUSSIAN:
             level = rng.normal(self.mean, self.between, (problems, 1))
             means = level + rng.normal(0.0, self.within, shape)
-            return np.stack([means, np.full_like(means, self.noise)], axis=-1)
+            return gaussian_parameters(means, self.noise)
         level = rng.beta(*beta_of(self.mean, self.between), (problems, 1))
         concentration = self.mean * (1.0 - self.mean) / self.within**2 - 1.0
         # A level of 0 or 1 has no Beta distribution, and draws may be rounded to it.

@@ -24,7 +24,7 @@ from ..errors import InputError, nearest
 from ..settings import check_whole
 from ..sheets import Sheet, read_sheet
 from .base import Prior, check_arms, check_positive, check_precision, check_scale
-from .families import BERNOULLI, BETA, GAUSSIAN, Array, Family, beta_parameters
+from .families import BERNOULLI, BETA, GAUSSIAN, Array, Family, beta_parameters, gaussian_parameters
 from .history import id_columns, looks_like_counts
 
 _FEW = 20
@@ -178,7 +178,7 @@ class Table(Prior):
             else rng.choice(count, problems, p=self.weights)
         ]
         if self.family == GAUSSIAN:
-            return np.stack([means, np.full_like(means, self.noise)], axis=-1)
+            return gaussian_parameters(means, self.noise)
         if self.family == BETA:
             return beta_parameters(means, self.concentration)
         return means[..., None]

@@ -58,7 +58,7 @@ def beta_between(low: float, high: float, what: str) -> tuple[float, float]:
 
     if not 0.0 < low < high < 1.0:
         raise InputError(f"{what} needs 0 < low < high < 1, not low={low:g} and high={high:g}")
-    mean, spread = (low + high) / 2.0, (high - low) / (2.0 * _Z)
+    mean, spread = normal_between(low, high, what)
     start = beta_of(mean, min(spread, 0.9 * math.sqrt(mean * (1.0 - mean))))
     return _solve(low, high, lambda a, b, x: float(betainc(a, b, x)), start, what)
 
@@ -83,8 +83,7 @@ def gamma_between(low: float, high: float, what: str) -> tuple[float, float]:
 
     if not 0.0 < low < high:
         raise InputError(f"{what} needs 0 < low < high, not low={low:g} and high={high:g}")
-    mean, spread = (low + high) / 2.0, (high - low) / (2.0 * _Z)
-    start = gamma_with(mean, spread, what)
+    start = gamma_with(*normal_between(low, high, what), what)
     return _solve(low, high, lambda a, b, x: float(gammainc(a, b * x)), start, what)
 
 

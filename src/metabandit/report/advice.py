@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from ..drawing import gains
-from .content import Cell, Figure, Report, ReportTable, Section, number, percent, row, significant
+from .content import (
+    Cell,
+    Figure,
+    Report,
+    ReportTable,
+    Run,
+    Section,
+    number,
+    percent,
+    row,
+    significant,
+)
 
 # Policies that the picture shows at most.
 _MOST_SHOWN = 9
-
-Run = Mapping[str, Any]
 
 
 def advice_report(value: Run, prefix: str) -> Report:

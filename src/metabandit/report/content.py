@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import floor, log10
 from typing import Any
 
 from ..showing import Shown, alignment
+
+# What a run wrote, as data.
+Run = Mapping[str, Any]
 
 
 @dataclass(frozen=True)

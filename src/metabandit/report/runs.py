@@ -5,7 +5,7 @@ Studies register what they add to reports: those of their own records, and formu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from functools import partial
@@ -25,6 +25,7 @@ from .content import (
     Figure,
     Report,
     ReportTable,
+    Run,
     Section,
     filled,
     number,
@@ -51,8 +52,6 @@ _ORIGIN = (
     "space", "prior", "arms", "horizon", "objective", "protocol", "optimizer", "seed", "stopped",
     "generations", "evaluations",
 )  # fmt: skip
-
-Run = Mapping[str, Any]
 
 
 def run_report(value: Run, prefix: str) -> Report:

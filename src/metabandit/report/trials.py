@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -12,11 +11,10 @@ from ..drawing import heat_map, new_axes
 from ..errors import InputError
 from ..priors.families import Array
 from ..trials.measures import rates_text
-from .content import Cell, Figure, ReportTable, Section, number, row, section
+from .content import Cell, Figure, ReportTable, Run, Section, number, row, section
 
 # Squares per side that still have room for numbers.
 _NUMBERED = 11
-Run = Mapping[str, Any]
 
 
 def trial_sections(value: Run, prefix: str) -> list[Section]:

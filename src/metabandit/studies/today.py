@@ -12,6 +12,7 @@ from ..data import write_data
 from ..engine import evaluate
 from ..engine.results import NORMAL_95
 from ..engine.task import stream
+from ..policies.solved import WHITTLE_PLAYS
 from ..priors import Prior, prior
 from ..report.content import Report, ReportTable, Section, filled, number, percent, row, section
 from .records import Records, report_facts
@@ -31,10 +32,9 @@ POLICIES = {
     **SLOW,
     "Lagrangian index": "whittle",
 }
-# For rewards in [0, 1] only; those that need not play each arm once first; up to this many plays.
+# For rewards in [0, 1] only; those that need not play each arm once first.
 _UNIT = ("kl-ucb+", "ucb1-tuned", "whittle")
 _FREE = ("thompson", "gittins", "ids", "kg", "kg-star", "whittle")
-_WHITTLE_PLAYS = 200
 LEARNED = "learned"
 
 # A setting: its title, its source, and the problems with the number of plays.
@@ -79,7 +79,7 @@ SCALES: dict[str, Scale] = {
 def policies_of(known: Mapping[str, Any]) -> dict[str, str]:
     """The policies that can play such problems, by what tables call them."""
     found = dict(POLICIES)
-    if known["horizon"] > _WHITTLE_PLAYS:
+    if known["horizon"] > WHITTLE_PLAYS:
         del found["Lagrangian index"]
     if known["prior"] == "gaussian":
         found = {name: text for name, text in found.items() if text not in _UNIT}

@@ -23,6 +23,7 @@ from ..priors.families import Array
 from ..progress import Told, with_progress
 from ..settings import check_horizon, check_seed, check_whole, read_grid, read_number
 from .final import Function, Rates, design, make_plan, read_points
+from .measures import Characteristics
 from .result import Trial
 from .running import EPISODES, Work, read_stopping, run_designs
 from .stopping import read_looks
@@ -147,20 +148,26 @@ def operating_characteristics(
     done = run_designs(
         work, list(plans.values()), chosen, trials, check_seed(seed), threads, progress
     )
+    named = dict(zip(plans, done, strict=True))
+    return _result(work, named, method=chosen, prior=str(belief), minimum=minimum)
+
+
+def _result(
+    work: Work, done: Mapping[str, tuple[list[Characteristics], float | None]], **told: Any
+) -> Trial:
+    """The trial as people see it, from what was computed for each design."""
     return Trial(
-        designs={name: tuple(found) for name, (found, _) in zip(plans, done, strict=True)},
-        horizon=horizon,
-        test=None if asked_test is None else asked_test.name,
-        level=level,
-        method=chosen,
-        prior=str(belief),
-        feedback=told,
-        minimum=minimum,
-        looks=looks,
+        designs={name: tuple(found) for name, (found, _) in done.items()},
+        horizon=work.horizon,
+        test=None if work.test is None else work.test.name,
+        level=work.level,
+        feedback=work.feedback,
+        looks=work.looks,
         boundary=work.levels,
-        critical={name: value for name, (_, value) in zip(plans, done, strict=True)},
+        critical={name: value for name, (_, value) in done.items()},
         imbalance=work.imbalance,
         fewer_than=work.fewer_than,
+        **told,
     )
 
 
