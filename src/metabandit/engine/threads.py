@@ -30,6 +30,7 @@ class _OneBlasThread:
     def __enter__(self) -> None:
         with self.lock:
             if not self.inside:
+                _let_this_thread_limit()
                 self.limit = _libraries().limit(limits=1, user_api="blas")
             self.inside += 1
 
@@ -37,7 +38,9 @@ class _OneBlasThread:
         with self.lock:
             self.inside -= 1
             if not self.inside:
+                _let_this_thread_limit()
                 self.limit.restore_original_limits()
+                _let_this_thread_limit()
 
 
 @cache
@@ -45,6 +48,13 @@ def _libraries() -> Any:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
+
+
+def _let_this_thread_limit() -> None:
+    # Since threadpoolctl 3.8 limits belong to the first thread that sets one; those of others do nothing.
+    for library in _libraries().lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)
 
 
 one_blas_thread = _OneBlasThread()
