@@ -11,7 +11,7 @@ from .. import numerics
 from .counts import TIE as FINE_TIE
 from .jit import DECIDE, lane, part, pointer
 from .random import ARM_STREAM, CHOICE_STREAM, TIE_STREAM, below, noise_bits, unit
-from .rows import SLOT, STRIDE
+from .rows import SLOT, STRIDE, blend
 from .special import _ln_positive, ln32
 
 f32 = np.float32
@@ -273,6 +273,32 @@ def _find_modes(own, lanes):
         own[_MODE + 3 * STRIDE + i] = f32(1) / np.sqrt(f32(3) * B)
 
 
+@part
+def _follow_two(parameters, rows, sums, chosen, own):
+    """The mode of the arm that each lane has played, of two arms: by masks, where `chosen` would gather."""
+    for i in range(chosen.shape[0]):
+        second = u32(u32(0) - chosen[i])
+        total = blend(sums[i], sums[2 * STRIDE + i], second)
+        n = blend(rows[i], rows[SLOT * STRIDE + i], second)
+        w = blend(rows[W * STRIDE + i], rows[(SLOT + W) * STRIDE + i], second)
+        a = (parameters[3] if chosen[i] else parameters[1]) + total
+        b = (parameters[4] if chosen[i] else parameters[2]) + max((n - w) - total, f32(0))
+        A, B, _, _, y, spread = _mode(f32(a), f32(b))
+        e, f = f32(1) / np.sqrt(f32(3) * A), f32(1) / np.sqrt(f32(3) * B)
+        y0, spread0 = own[_ARMS + i], own[_ARMS + STRIDE + i]
+        e0, f0 = own[_ARMS + 2 * STRIDE + i], own[_ARMS + 3 * STRIDE + i]
+        y1, spread1 = own[_ARMS + 4 * STRIDE + i], own[_ARMS + 5 * STRIDE + i]
+        e1, f1 = own[_ARMS + 6 * STRIDE + i], own[_ARMS + 7 * STRIDE + i]
+        own[_ARMS + i] = blend(y, y0, second)
+        own[_ARMS + STRIDE + i] = blend(spread, spread0, second)
+        own[_ARMS + 2 * STRIDE + i] = blend(e, e0, second)
+        own[_ARMS + 3 * STRIDE + i] = blend(f, f0, second)
+        own[_ARMS + 4 * STRIDE + i] = blend(y1, y, second)
+        own[_ARMS + 5 * STRIDE + i] = blend(spread1, spread, second)
+        own[_ARMS + 6 * STRIDE + i] = blend(e1, e, second)
+        own[_ARMS + 7 * STRIDE + i] = blend(f1, f, second)
+
+
 @lane
 def _normal(word):
     """The standard normal variate of a word's upper 23 bits: special.normal_quantile with two divisions."""
@@ -427,7 +453,10 @@ def thompson_beta(step, t, horizon, stats, sums, memory, parameters, keys, chose
         return
     lanes, arms = chosen.shape[0], sums.shape[0]
     own = memory.reshape(-1)
-    if parameters[0] > 0.0 and own[_ARMS + STRIDE] > f32(0):
+    begun = own[_ARMS + STRIDE] > f32(0)
+    if parameters[0] > 0.0 and begun and arms == 2:
+        _follow_two(parameters, stats.reshape(-1), sums.reshape(-1), chosen, own)
+    elif parameters[0] > 0.0 and begun:
         for i in range(lanes):
             own[i], own[_B + i] = _shapes(parameters, stats, sums, np.int64(chosen[i]), i)
         _find_modes(own, lanes)

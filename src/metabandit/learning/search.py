@@ -32,7 +32,7 @@ _WORK, _EVALUATIONS = 1.2e11, 400
 # Means of simulated episodes need less: so much for each number, as if there were some more numbers, which is
 # half a minute for Power-1; more where noise is larger, because regret is not replaced by its expectation or the
 # horizon is long; and more with a time limit, which says itself when the search ends.
-_MEAN_WORK, _MORE_NUMBERS, _NOISIER, _WITH_LIMIT = 0.8e9, 4, 4.0, 8.0
+_MEAN_WORK, _MORE_NUMBERS, _LONGER_WORK, _NOISIER, _WITH_LIMIT = 1.6e9, 4, 1.25, 2.0, 4.0
 # A stage that only prepares the next gets this share of both.
 _PREPARATION = 0.25
 # From this horizon on a tenth of it is learned first.
@@ -53,7 +53,8 @@ _LONGER = 1.3
 
 def mean_work(numbers: int, horizon: int, *, noisy: bool) -> float:
     """What a search for so many numbers may take with effort 1 if values are means of simulated episodes."""
-    most = _MEAN_WORK * (numbers + _MORE_NUMBERS) * (_NOISIER if noisy or horizon >= _LONG else 1.0)
+    more = _NOISIER if noisy else _LONGER_WORK if horizon >= _LONG else 1.0
+    most = _MEAN_WORK * (numbers + _MORE_NUMBERS) * more
     return min(_WORK, most)
 
 
