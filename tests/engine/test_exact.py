@@ -297,7 +297,9 @@ def test_parts_and_threads_change_nothing(monkeypatch, prior):
     for threads in (2, 3):
         shared = mb.evaluate(ALL, prior, 60, threads=threads, **options)
         assert shared.to_dict() == alone.to_dict()
-    for one, other in zip(whole, alone, strict=True):
+    monkeypatch.setattr(states, "_STEPS", 1)
+    one_by_one = mb.evaluate(ALL, prior, 60, threads=1, **options)
+    for one, other in zip([*whole, *whole], [*alone, *one_by_one], strict=True):
         assert one.mean_regret == pytest.approx(other.mean_regret, abs=1e-11)
 
 

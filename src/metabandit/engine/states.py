@@ -18,6 +18,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -49,11 +50,12 @@ from .threads import one_blas_thread
 Counts = npt.NDArray[np.int32]
 Positions = npt.NDArray[np.int64]
 
-# Above this horizon, the steps from _SHARED plays on are cut into parts for several threads. The parts
-# do not depend on the number of threads, so that results do not either.
+# Above this horizon, the steps from _SHARED plays on are cut into parts for several threads, and several are
+# made at a time. The parts do not depend on the number of threads, so that results do not either.
 LONG = 400
 _SHARED = 256
 _PARTS = 8
+_STEPS = 4
 # Problems whose regret is computed at once.
 _PROBLEMS = 2048
 
@@ -318,8 +320,8 @@ class _States(ABC):
             state = (0.0, 0.0, 0.0, self.plan.pseudo_plays + step, float(values[step]))
             raise IndexFault(self.plan.name, state, uses_s=self.policy.program.uses_s)
 
-    def _set_tables(self, m: int, most: int) -> bool:
-        finite: bool = self.kernel.set_tables(m, self.clock, self.policy, most)
+    def _set_tables(self, m: int, most: int, policy: Any = None) -> bool:
+        finite: bool = self.kernel.set_tables(m, self.clock, policy or self.policy, most)
         return finite
 
     def first_states(self) -> list[tuple[tuple[int, ...], float]]:
@@ -363,8 +365,8 @@ class _States(ABC):
         """No play goes on from the states at these positions."""
         self.weight[position] = 0.0
 
-    def _refuse(self, fault: Array, m: int) -> NoReturn:
-        arm, n, s, value = fault[:4].tolist()
+    def _refuse(self, fault: Array) -> NoReturn:
+        arm, n, s, value, m = fault.tolist()
         tables = self.policy.tables
         position = math.comb(int(n) + 1, 2) + int(s)
         plays, mean, spread = tables.statistics[tables.which[int(arm)], :, position].tolist()
@@ -437,13 +439,24 @@ class TwoArms(_States):
         self.work = [
             self.kernel.StepWork(
                 np.zeros(self.kernel.ROOM),
-                np.zeros(size),
-                np.full(rows, self.kernel.MOST_PLAYS),
-                np.full(rows, -1),
+                np.zeros((_STEPS, size)),
+                np.full((_STEPS, rows), self.kernel.MOST_PLAYS),
+                np.full((_STEPS, rows), -1),
                 np.zeros(5),
             )
             for _ in range(_PARTS if horizon > LONG else 1)
         ]
+        # The policy with the indices of each step that is made at a time.
+        self.policies = (self.policy,) * _STEPS
+        if horizon > LONG and not self.fixed:
+            self.policies = tuple(self._with_tables() for _ in range(_STEPS))
+
+    def _with_tables(self) -> Any:
+        """The policy with room of its own for indices."""
+        tables = self.policy.tables
+        shared = ("which", "statistics")
+        own = {name: room.copy() for name, room in tables._asdict().items() if name not in shared}
+        return self.policy._replace(tables=tables._replace(**own))
 
     def advance(self, first: int, last: int) -> None:
         """From `first` plays to `last`."""
@@ -459,25 +472,39 @@ class TwoArms(_States):
                 self.work[0],
             )
             if status != self.kernel.DONE:
-                self._refuse(self.work[0].fault, int(self.work[0].fault[4]))
-        for m in range(shared, last):
-            self._shared_step(m)
+                self._refuse(self.work[0].fault)
+        m = shared
+        while m < last:
+            m += self._shared_steps(m, last)
 
-    def _shared_step(self, m: int) -> None:
-        finite = self.finite if self.fixed else self._set_tables(m, m)
+    def _shared_steps(self, m: int, last: int) -> int:
+        """Some steps from m plays on, by several threads; returns how many."""
         parts = self.parts(m, self.mirror, _PARTS)
+        # As many as a part has blocks at most.
+        steps = min(_STEPS, last - m, *(high - low for low, high in parts))
+        finite = self.finite
 
-        def step(position: int) -> int:
-            work, part = self.work[position], parts[position]
-            status: int = self.kernel.step_two(m, *part, self.slice, self.policy, finite, work)
+        def set_tables(k: int) -> bool:
+            return self._set_tables(m + k, m + k, self.policies[k])
+
+        if not self.fixed:
+            finite = all(list(self.share(set_tables, range(steps))))
+
+        def advance(position: int, follow: bool) -> int:
+            work, (low, high) = self.work[position], parts[position]
+            status: int = self.kernel.run_part(
+                m, steps, low, high, follow, self.slice, self.policies, finite, work, self.work[position - 1]
+            )  # fmt: skip
             return status
 
-        for position, status in enumerate(list(self.share(step, range(len(parts))))):
-            if status != self.kernel.DONE:
-                self._refuse(self.work[position].fault, m)
-        for (_, high), work in zip(parts[:-1], self.work, strict=False):
-            self.kernel.join(high, self.slice, work)
-        self.kernel.fold(m + 1, self.slice)
+        for follow in (False, True):
+            positions = range(int(follow), len(parts))
+            for position, status in zip(
+                positions, self.share(partial(advance, follow=follow), positions), strict=True
+            ):
+                if status != self.kernel.DONE:
+                    self._refuse(self.work[position].fault)
+        return steps
 
     def _blocks(self, m: int) -> Iterator[tuple[tuple[int, ...], Counts, Positions]]:
         assert not self.mirror, "both halves must be kept"
@@ -634,7 +661,8 @@ class Batches(TwoArms):
             batch, self.clock, source, self.policy, self.weight, self.room
         )
         if status != self.kernel.DONE:
-            self._refuse(self.room.fault, self.base_made)
+            self.room.fault[4] = self.base_made
+            self._refuse(self.room.fault)
         made = self.base_made + plays
         n1 = self.every_row[0]
         self.slice.first[: len(n1)] = np.where(n1 <= made, 0, self.kernel.MOST_PLAYS)
@@ -686,7 +714,8 @@ class ThreeArms(_States):
                 self.fault,
             )
             if status != self.kernel.DONE:
-                self._refuse(self.fault, m)
+                self.fault[4] = m
+                self._refuse(self.fault)
             self.weight, self.after = self.after, self.weight
             self.offset, self.after_offset = self.after_offset, self.offset
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from .counts import ZERO, pair
-from .forward import DONE, MOST_PLAYS, TINY, Judged, fold, set_tables, step_two, totals
+from .counts import pair
+from .forward import DONE, MOST_PLAYS, TINY, Judged, set_tables, step_two, totals
 from .jit import jit, lane, part
 from .machine import Program, copy
 from .simulator import DONE as SIMULATED
@@ -145,11 +145,9 @@ def _advance(m, end, clock, slice, policy, work, fingerprinted):
             finite = set_tables(m, clock, policy, m)
         if fingerprinted:
             fingerprint = u64(fingerprint + _choices(m, slice, policy.tables))
-        blocks = (m // 2 if slice.mirror else m) + 1
-        if step_two(m, ZERO, blocks, slice, policy, finite, work) != DONE:
+        if step_two(m, slice, policy, finite, work) != DONE:
             break
         m += 1
-        fold(m, slice)
     return m, fingerprint
 
 

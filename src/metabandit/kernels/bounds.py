@@ -406,34 +406,14 @@ def _price(total, most, best):
     return high
 
 
-@jit
-def relax(total, known, width, room):
-    """The largest sum of f_k(n_k) with n_1 + ... + n_K = T; leaves the n_k in room.best.
-
-    known: a value that can be had. Pulls are priced, so that every n_k beyond the arm's best loses;
-    what loses more than the dual and a known value differ cannot be part of the best.
-    width: if it is above 1, the n of an arm are taken in blocks that wide, each with its least loss, and
-    blocks go together if any of their n do: the value is then an upper bound, and much quicker.
-    """
-    arms, horizon = total.shape[0], total.shape[1] - 1
-    most, best, kept, size, order = room.most, room.best, room.kept, room.size, room.order
-    price = _price(total, most, best)
-    bound = price * horizon
-    pulls = 0
-    value = 0.0
-    for k in range(arms):
-        bound += most[k]
-        pulls += best[k]
-        value += total[k, best[k]]
-    for k in range(arms):
-        rest = horizon - pulls + best[k]
-        if 0 <= rest <= horizon:
-            known = max(known, value - total[k, best[k]] + total[k, rest])
-    slack = bound - known + 1e-9 * (1.0 + abs(bound))
-    for k in range(arms):
+@part
+def _keep_cheap(total, price, slack, width, room):
+    """Keep, of each arm, the n (the cheapest of a block) that lose at most `slack` at this price; arms by how many."""
+    most, kept, size, order = room.most, room.kept, room.size, room.order
+    for k in range(total.shape[0]):
         count = 0
         block = -1
-        for n in range(horizon + 1):
+        for n in range(total.shape[1]):
             lost = most[k] - (total[k, n] - price * n)
             if lost > slack:
                 continue
@@ -448,43 +428,77 @@ def relax(total, known, width, room):
                 room.loss[k, count - 1] = lost
         size[k] = count
         order[k] = k
-    for i in range(1, arms):
+    for i in range(1, total.shape[0]):
         k = order[i]
         j = i
         while j > 0 and size[order[j - 1]] > size[k]:
             order[j] = order[j - 1]
             j -= 1
         order[j] = k
+
+
+@part
+def _join(before, after, i, lowest, highest, blocks, slack, room):
+    """The least losses `after` one more arm, the i-th by size; choice[i] has what it takes."""
+    k = room.order[i]
+    kept = room.kept
+    least, largest = kept[k, 0], kept[k, room.size[k] - 1]
+    for m in range(lowest + least, min(highest + largest, blocks) + 1):
+        after[m] = np.inf
+    for m in range(lowest, highest + 1):
+        if not before[m] <= slack:
+            continue
+        for j in range(room.size[k]):
+            n = m + kept[k, j]
+            if n > blocks:
+                break
+            loss = before[m] + room.loss[k, j]
+            if loss < after[n]:
+                after[n] = loss
+                room.choice[i, n] = j
+    return lowest + least, min(highest + largest, blocks)
+
+
+@jit
+def relax(total, known, width, room):
+    """The largest sum of f_k(n_k) with n_1 + ... + n_K = T; leaves the n_k in room.best.
+
+    known: a value that can be had. Pulls are priced, so that every n_k beyond the arm's best loses;
+    what loses more than the dual and a known value differ cannot be part of the best.
+    width: if it is above 1, the n of an arm are taken in blocks that wide, each with its least loss, and
+    blocks go together if any of their n do: the value is then an upper bound, and much quicker.
+    """
+    arms, horizon = total.shape[0], total.shape[1] - 1
+    most, best, kept, order = room.most, room.best, room.kept, room.order
+    price = _price(total, most, best)
+    bound = price * horizon
+    pulls = 0
+    value = 0.0
+    for k in range(arms):
+        bound += most[k]
+        pulls += best[k]
+        value += total[k, best[k]]
+    for k in range(arms):
+        rest = horizon - pulls + best[k]
+        if 0 <= rest <= horizon:
+            known = max(known, value - total[k, best[k]] + total[k, rest])
+    slack = bound - known + 1e-9 * (1.0 + abs(bound))
+    _keep_cheap(total, price, slack, width, room)
     # before[m]: the loss by so many blocks of the arms so far, compared with their best at that price.
     blocks = horizon // width
-    fewest = max((horizon - arms * (width - 1) + width - 1) // width, 0)
-    before, after, choice = room.before, room.after, room.choice
+    before, after = room.before, room.after
     for m in range(blocks + 1):
         before[m] = np.inf
     before[0] = 0.0
     lowest, highest = 0, 0
     for i in range(arms - 1):
-        k = order[i]
-        least, largest = kept[k, 0], kept[k, size[k] - 1]
-        for m in range(lowest + least, min(highest + largest, blocks) + 1):
-            after[m] = np.inf
-        for m in range(lowest, highest + 1):
-            if not before[m] <= slack:
-                continue
-            for j in range(size[k]):
-                n = m + kept[k, j]
-                if n > blocks:
-                    break
-                loss = before[m] + room.loss[k, j]
-                if loss < after[n]:
-                    after[n] = loss
-                    choice[i, n] = j
-        lowest, highest = lowest + least, min(highest + largest, blocks)
+        lowest, highest = _join(before, after, i, lowest, highest, blocks, slack, room)
         before, after = after, before
     k = order[arms - 1]
+    fewest = max((horizon - arms * (width - 1) + width - 1) // width, 0)
     least_loss = np.inf
     left = 0
-    for j in range(size[k]):
+    for j in range(room.size[k]):
         for together in range(fewest, blocks + 1):
             m = together - kept[k, j]
             if lowest <= m <= highest:
@@ -495,7 +509,7 @@ def relax(total, known, width, room):
                     left = m
     for i in range(arms - 2, -1, -1):
         k = order[i]
-        j = choice[i, left]
+        j = room.choice[i, left]
         best[k] = room.at[k, j]
         left -= kept[k, j]
     value = 0.0

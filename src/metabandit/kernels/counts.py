@@ -18,9 +18,6 @@ from .machine import run_lanes, run_step, spread_scalars
 from .opcodes import SCRATCH
 from .rows import MOST_LANES, SLOT, STRIDE
 
-# Arguments of kernels that Python calls, too. For the plain numbers numba would compile them again.
-ZERO = np.int64(0)
-
 # Indices closer than this, relative to their size, are ties: thousands of roundings of float64.
 TIE = 1e-11
 

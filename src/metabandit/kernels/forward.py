@@ -16,7 +16,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from .counts import TIE, ZERO, fill_indices, mark_ties, pair
+from .counts import TIE, fill_indices, mark_ties, pair
 from .jit import jit, part
 
 BY_INDEX = 0
@@ -28,6 +28,9 @@ BY_STATES = 4
 
 DONE = 0
 INDEX_NOT_FINITE = 1
+
+# Where nothing is left on an edge.
+NO_EDGE = -1
 
 # Weights below this are dropped: they would end in numbers so small that arithmetic is slow.
 TINY = 1e-250
@@ -67,10 +70,12 @@ Clock = namedtuple("Clock", "horizon pseudo_plays arms")
 Clock.__doc__ = """What tells the moment: plays in all, pseudo-plays, and the number of arms."""
 
 StepWork = namedtuple("StepWork", "room edge edge_first edge_last fault")
-StepWork.__doc__ = """What a part of a step works in.
+StepWork.__doc__ = """What a part works in.
 
-room: rows for a row's weights; edge: the block that another part may be at work on, with the ranges
-edge_first, edge_last of its rows; fault: the state whose index is not finite
+room: rows for a row's weights
+edge: float64[step, .], what enters the block that another part may be at work on, with the ranges
+    edge_first, edge_last of its rows
+fault: the state whose index is not finite, and the plays made
 """
 
 # The rows of `room`, one flat array: with constants between them the compiler sees that they do not
@@ -269,115 +274,94 @@ def _play_second_on(slice, seconds, at, begin, tie, last, room):
 
 
 # Long, because the passes over a row share a dozen values, which would be arguments otherwise.
-@jit
-def step_two(m, low, high, slice, policy, finite, work):
-    """Move the weights of the blocks low, ..., high - 1 from m to m + 1 plays.
+@part
+def _move_block(m, n1, edge, slice, policy, finite, work):
+    """Move the weights of block n1 from m to m + 1 plays; block n1 + 1 must have been moved.
 
-    What enters block `high` goes to the edge if that block is not the last one, because another
-    thread may be at work on it; `join` adds it later.
+    What enters block n1 + 1 goes to that edge instead, if there is one (-1: none), because another
+    thread may be at work on the block; `_join` adds it later.
     """
     weight, room, choice, tables = slice.weight, work.room, policy.choice, policy.tables
     first_row, second_row = tables.which[0], tables.which[1]
-    top = m // 2 if slice.mirror else m
     base = 0.5 * choice.rate[m]
     posterior = choice.kind == BY_POSTERIOR
-    for n1 in range(high - 1, low - 1, -1):
-        n2 = m - n1
-        seconds = pair(n2, 0)
-        length = slice.stride[n1]
-        onward = not (slice.mirror and n1 == n2)
-        # Where a play of arm 1 leads: the block above, or the edge.
-        to_edge = n1 == high - 1 and n1 < top
-        target = work.edge if to_edge else weight
-        target_begin = 0 if to_edge else slice.offset[n1 + 1]
-        width = length if to_edge else slice.stride[n1 + 1]
-        firsts = work.edge_first if to_edge else slice.first
-        lasts = work.edge_last if to_edge else slice.last
-        above = 0 if to_edge else pair(n1 + 1, 0)
-        # Of arms that lack needed plays the one with fewer comes first.
-        ahead = n1 + choice.pseudo[0] - n2 - choice.pseudo[1]
-        slack = TIE * (1.0 + abs(n1 + choice.pseudo[0]))
-        forced = min(n1 + choice.pseudo[0], n2 + choice.pseudo[1]) < choice.needed[m]
-        by_cuts = _is_cut(m, n1, choice, tables, forced)
-        better = n2 + 1 if forced and ahead < -slack else 0
-        equal = n2 + 1 if forced and ahead <= slack else 0
-        start = choice.corner[n1, n2] if posterior else 0.0
-        for s1 in range(n1 + 1):
-            at = pair(n1, s1)
-            first = slice.first[at]
-            last = slice.last[at]
-            if by_cuts and not forced:
-                better, equal = _next_cuts(m, n1, s1, choice, tables, better, equal)
-            if first <= last:
-                begin = slice.offset[n1] + s1 * length
-                if not finite and not forced and base < 0.5:
-                    if _check(slice, tables, m, n1, s1, work.fault) != DONE:
-                        return INDEX_NOT_FINITE
-                # What plays arm 1 is `moved`, from s2 = left to right.
-                left = first
-                if by_cuts:
-                    tie = max(first, better)
-                    right = min(last, equal - 1)
-                    _halve(weight[begin + tie : begin + right + 1])
-                    moved = weight[begin + left : begin + right + 1]
+    n2 = m - n1
+    seconds = pair(n2, 0)
+    length = slice.stride[n1]
+    onward = not (slice.mirror and n1 == n2)
+    # Where a play of arm 1 leads: the block above, or an edge.
+    to_edge = edge >= 0
+    target = work.edge[edge] if to_edge else weight
+    target_begin = 0 if to_edge else slice.offset[n1 + 1]
+    width = length if to_edge else slice.stride[n1 + 1]
+    firsts = work.edge_first[edge] if to_edge else slice.first
+    lasts = work.edge_last[edge] if to_edge else slice.last
+    above = 0 if to_edge else pair(n1 + 1, 0)
+    # Of arms that lack needed plays the one with fewer comes first.
+    ahead = n1 + choice.pseudo[0] - n2 - choice.pseudo[1]
+    slack = TIE * (1.0 + abs(n1 + choice.pseudo[0]))
+    forced = min(n1 + choice.pseudo[0], n2 + choice.pseudo[1]) < choice.needed[m]
+    by_cuts = _is_cut(m, n1, choice, tables, forced)
+    better = n2 + 1 if forced and ahead < -slack else 0
+    equal = n2 + 1 if forced and ahead <= slack else 0
+    start = choice.corner[n1, n2] if posterior else 0.0
+    for s1 in range(n1 + 1):
+        at = pair(n1, s1)
+        first = slice.first[at]
+        last = slice.last[at]
+        if by_cuts and not forced:
+            better, equal = _next_cuts(m, n1, s1, choice, tables, better, equal)
+        if first <= last:
+            begin = slice.offset[n1] + s1 * length
+            if not finite and not forced and base < 0.5:
+                if _check(slice, tables, m, n1, s1, work.fault) != DONE:
+                    work.fault[4] = m
+                    return INDEX_NOT_FINITE
+            # What plays arm 1 is `moved`, from s2 = left to right.
+            left = first
+            if by_cuts:
+                tie = max(first, better)
+                right = min(last, equal - 1)
+                _halve(weight[begin + tie : begin + right + 1])
+                moved = weight[begin + left : begin + right + 1]
+            else:
+                row = weight[begin + first : begin + last + 1]
+                if posterior:
+                    posterior_shares(choice.gammas, start, n1, s1, n2, first, last, room)
+                    _split_by_shares(row, room)
+                elif choice.kind == BY_CUTS:
+                    better, equal = _next_cuts(m, n1, s1, choice, tables, better, equal)
+                    _split_by_cuts(row, better - first, equal - first, base, room)
                 else:
-                    row = weight[begin + first : begin + last + 1]
-                    if posterior:
-                        posterior_shares(choice.gammas, start, n1, s1, n2, first, last, room)
-                        _split_by_shares(row, room)
-                    elif choice.kind == BY_CUTS:
-                        better, equal = _next_cuts(m, n1, s1, choice, tables, better, equal)
-                        _split_by_cuts(row, better - first, equal - first, base, room)
-                    else:
-                        upper = tables.upper[second_row, seconds + first : seconds + last + 1]
-                        lower = tables.lower[second_row, seconds + first : seconds + last + 1]
-                        _split(
-                            row, upper, lower, tables.value[first_row, at], base, 0.5 - base, room
-                        )
-                    tie = first
-                    right = last
-                    while left <= right and room[left - first] == 0.0:
-                        left += 1
-                    while right >= left and room[right - first] == 0.0:
-                        right -= 1
-                    moved = room[left - first : right + 1 - first]
-                if onward and left <= right:
-                    failed = target_begin + s1 * width
-                    won = failed + width
-                    play_first(
-                        moved,
-                        slice.chance[0, at],
-                        target[failed + left : failed + right + 1],
-                        target[won + left : won + right + 1],
-                    )
-                    _widen(firsts, lasts, above + s1, left, right)
-                    _widen(firsts, lasts, above + s1 + 1, left, right)
-                _clear(weight[begin + first : begin + min(tie, last + 1)])
-                _play_second_on(slice, seconds, at, begin, tie, last, room)
-            if posterior and s1 < n1:
-                start = next_start(choice.gammas, start, n1, s1, n2)
+                    upper = tables.upper[second_row, seconds + first : seconds + last + 1]
+                    lower = tables.lower[second_row, seconds + first : seconds + last + 1]
+                    _split(row, upper, lower, tables.value[first_row, at], base, 0.5 - base, room)
+                tie = first
+                right = last
+                while left <= right and room[left - first] == 0.0:
+                    left += 1
+                while right >= left and room[right - first] == 0.0:
+                    right -= 1
+                moved = room[left - first : right + 1 - first]
+            if onward and left <= right:
+                failed = target_begin + s1 * width
+                won = failed + width
+                play_first(
+                    moved,
+                    slice.chance[0, at],
+                    target[failed + left : failed + right + 1],
+                    target[won + left : won + right + 1],
+                )
+                _widen(firsts, lasts, above + s1, left, right)
+                _widen(firsts, lasts, above + s1 + 1, left, right)
+            _clear(weight[begin + first : begin + min(tie, last + 1)])
+            _play_second_on(slice, seconds, at, begin, tie, last, room)
+        if posterior and s1 < n1:
+            start = next_start(choice.gammas, start, n1, s1, n2)
     return DONE
 
 
-@jit
-def join(high, slice, work):
-    """Add to block `high` what came from the block below, and empty the edge."""
-    edge, edge_first, edge_last = work.edge, work.edge_first, work.edge_last
-    length = slice.stride[high - 1]
-    for s1 in range(high + 1):
-        first = edge_first[s1]
-        last = edge_last[s1]
-        if first <= last:
-            target = slice.offset[high] + s1 * slice.stride[high]
-            source = edge[s1 * length + first : s1 * length + last + 1]
-            _add(source, slice.weight[target + first : target + last + 1])
-            _clear(source)
-            _widen(slice.first, slice.last, pair(high, s1), first, last)
-            edge_first[s1] = MOST_PLAYS
-            edge_last[s1] = -1
-
-
-@jit
+@part
 def fold(m, slice):
     """With mirrored arms: a block with n1 = n2 also gets what comes from the half that is not kept."""
     if not slice.mirror or m % 2 == 1:
@@ -399,6 +383,72 @@ def fold(m, slice):
         for s2 in range(n + 1):
             if slice.weight[begin + s1 * length + s2] > 0.0:
                 _widen(slice.first, slice.last, at, s2, s2)
+
+
+@part
+def step_two(m, slice, policy, finite, work):
+    """Move all weights from m to m + 1 plays."""
+    for n1 in range(m // 2 if slice.mirror else m, -1, -1):
+        if _move_block(m, n1, NO_EDGE, slice, policy, finite, work) != DONE:
+            return INDEX_NOT_FINITE
+    fold(m + 1, slice)
+    return DONE
+
+
+@part
+def _join(edge, block, slice, work):
+    """Add to a block what came from the block below, and empty the edge."""
+    firsts, lasts = work.edge_first[edge], work.edge_last[edge]
+    length = slice.stride[block - 1]
+    for s1 in range(block + 1):
+        first = firsts[s1]
+        last = lasts[s1]
+        if first <= last:
+            target = slice.offset[block] + s1 * slice.stride[block]
+            source = work.edge[edge, s1 * length + first : s1 * length + last + 1]
+            _add(source, slice.weight[target + first : target + last + 1])
+            _clear(source)
+            _widen(slice.first, slice.last, pair(block, s1), first, last)
+            firsts[s1] = MOST_PLAYS
+            lasts[s1] = -1
+
+
+# Several steps at a time -------------------------------------------------------------------------
+#
+# Block n1 at m + 1 plays needs blocks n1 and n1 - 1 at m plays. So several steps can be made along a
+# diagonal (n1, m), (n1 + 1, m + 1), (n1 + 2, m + 2), ..., one diagonal after the other from the top down. A
+# block then stays in the cache for all of them; one step after the other would read all of memory each time.
+#
+# Blocks are cut into parts for threads. The diagonals that begin in a part need nothing from the part below;
+# what they bring to the part above is left on its edges, one for each step. The diagonals that begin below
+# follow when all parts have come so far.
+
+
+@jit
+def run_part(m, steps, low, high, follow, slice, policies, finite, work, below):
+    """Make `steps` steps of the blocks low, ..., high - 1, along the diagonals that begin there.
+
+    follow: take the other diagonals instead, with what the part below left on its edges
+    policies: one for each step, with the indices at that time
+    """
+    top = m // 2 if slice.mirror else m
+    begin, end = (low - 1, low - steps) if follow else (high - 1, low - 1)
+    for n1 in range(begin, end if low > 0 else -steps, -1):
+        for k in range(steps):
+            block, now = n1 + k, m + k
+            last = high - 1 if high <= top else (now // 2 if slice.mirror else now)
+            if not low <= block <= last:
+                continue
+            if follow and block == low:
+                _join(k - 1, low, slice, below)
+            edge = k if block == high - 1 and high <= top else NO_EDGE
+            if _move_block(now, block, edge, slice, policies[k], finite, work) != DONE:
+                return INDEX_NOT_FINITE
+            if block == last and high > top:
+                fold(now + 1, slice)
+    if follow:
+        _join(steps - 1, low, slice, below)
+    return DONE
 
 
 @jit
@@ -480,10 +530,6 @@ def run_two(first, last, clock, slice, policy, finite, work):
     for m in range(first, last):
         if policy.program.varies or policy.choice.kind == BY_TABLE:
             finite = set_tables(m, clock, policy, m)
-        blocks = (m // 2 if slice.mirror else m) + 1
-        status = step_two(m, ZERO, blocks, slice, policy, finite, work)
-        if status != DONE:
-            work.fault[4] = m
-            return status
-        fold(m + 1, slice)
+        if step_two(m, slice, policy, finite, work) != DONE:
+            return INDEX_NOT_FINITE
     return DONE

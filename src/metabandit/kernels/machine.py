@@ -333,6 +333,7 @@ def run_lanes(code, scalars, rows, arm, registers, out, stride, lanes, scratch, 
     which opcodes.SCRATCH rows are free. `memory` keeps values that take long: a power of two times four
     numbers, not numbers at first, or nothing.
     """
+    # Long because it has a branch per operation.
     last = code.shape[0] - 1
     one = rows.dtype.type(1)  # a literal 1 would widen float32 lanes to float64
     for j in range(code.shape[0]):

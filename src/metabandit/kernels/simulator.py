@@ -551,6 +551,7 @@ def _let_rewards_come(run, problems, behaviour, program, work, made, came):
 @spliced
 def _play_block(run, problems, behaviour, program, draw, decide, work, outcome, first):
     """Play the episodes first, first + 1, ... in step; their regret at the checkpoints."""
+    # Long because it is the order of play, for all kinds of feedback; what each step does is elsewhere.
     arms, width = problems.parameters.shape[1], problems.parameters.shape[2]
     lanes, rows, chosen, waiting = run.lanes, work.rows, work.chosen, behaviour.waiting
     # Rewards must lie in the family's support, but for rounding.
