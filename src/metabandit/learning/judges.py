@@ -33,8 +33,9 @@ _RUNS = 100
 # problem matters, that takes more of them.
 _FIRST_EPISODES, _FIRST_OF_RUNS = 1000, 20_000
 _MOST_EPISODES = 4_000_000
-# More problems are drawn once the noise is this share of the differences among the better half.
-_NOISE_SHARE = 0.7
+# More problems are drawn once the noise is so many times the differences among the better half: many generations
+# on few problems, fresh ones each time, come further than few generations on many.
+_NOISE_SHARE = 3.0
 _GROWTH = 1.25
 # Plays times arms from which the clock is coarse, and its growth: regret is then right to 1 %.
 _LONG_CLOCK = 40_000

@@ -38,6 +38,8 @@ _PREPARATION = 0.25
 # From this horizon on a tenth of it is learned first.
 _LONG = 400
 _REACHED = 1e-7
+# A positive factor of all weights changes no policy, and noise drives them apart: beyond this they are scaled back.
+_FAR = 1e6
 _FINALISTS = 6
 # Of a time limit, the share after which the search ends, its result is chosen, and, if that was on a
 # coarse clock, chosen one play at a time.
@@ -245,8 +247,23 @@ class Search:
             stage.center,
             stage.deviation,
             seed=stream(self.task.seed, 2, number),
-            noisy=stage.judge.noisy,
+            # A stage that prepares a noisy one had better not narrow too soon either.
+            noisy=self.stages[-1].judge.noisy,
         )
+
+    def _scaled(
+        self, optimizer: Optimizer, stage: Stage, number: int, candidates: Array
+    ) -> Optimizer:
+        """The optimiser, or one that goes on from the same policy with weights of usual size."""
+        size = float(np.abs(optimizer.center).max())
+        if not (stage.space.degree and stage.judge.noisy and size > _FAR):
+            return optimizer
+        center = stage.space.normalise(optimizer.center)
+        shrunk = float(np.abs(center).max()) / size
+        return make_optimizer(
+            self.optimizer, center, shrunk * float(np.median(candidates.std(axis=0))),
+            seed=stream(self.task.seed, 2, number, self.generation), noisy=True,
+        )  # fmt: skip
 
     def _run_stage(self, stage: Stage, number: int) -> Iterator[Generation]:
         judge, limit = stage.judge, self.task.time_limit
@@ -284,6 +301,7 @@ class Search:
             work += record["work"]
             self.generation += 1
             self.evaluations += len(candidates)
+            optimizer = self._scaled(optimizer, stage, number, candidates)
             share = self._share(stage, done, judged, work)
             self.stopped = self._why_to_stop(stage, share)
             yield self._report(stage, number, values, record, share)
@@ -392,7 +410,8 @@ class Search:
         judge, space = stage.judge, stage.space
         finalists = [stage.result()]
         if judge.noisy and self.judged:
-            recent = stage.centers[-max(1, len(stage.centers) // 3) :]
+            recent = [space.normalise(item) for item in stage.centers]
+            recent = recent[-max(1, len(recent) // 3) :]
             finalists += [np.mean(recent, axis=0), *stage.leaders[-_FINALISTS:]]
             judge.problems *= 2
         finalists.append(space.center)

@@ -1,6 +1,6 @@
 """CMA-ES, from the `cmaes` package: one Gaussian whose covariance follows the function's shape.
 
-Without noise, a search that stands still begins again with twice the population (IPOP-CMA-ES, Auger and
+With noise, the population is twice as large, so that the mean of its better half says more. Without noise, a search that stands still begins again with twice the population (IPOP-CMA-ES, Auger and
 Hansen 2005). With noise, the package's adaptation of the learning rate (Nomura, Akimoto and Ono 2023)
 can be switched on: `cma:adapt=1`.
 """
@@ -38,6 +38,7 @@ class Cma(Optimizer):
     def begin(self) -> None:
         size, deviation, adapt = (self.chosen[key] for key in ("population", "deviation", "adapt"))
         self.population = 4 + math.floor(3 * math.log(len(self.initial)))
+        self.population *= 2 if self.noisy else 1
         if size is not None:
             self.population = check_count(size, "population of cma", 4)
         if deviation is not None:
