@@ -58,9 +58,10 @@ test: .venv/dev
 	@$(MAKE) --no-print-directory --jobs 2 lint .venv/collected .venv/compiled
 	$(BIN)/pytest -n 3 --dist worksteal
 
-# Speed against peers, in one run on one thread; then that of exact evaluation, of live play, and of stores and the service.
+# Speed against peers, in one run on one thread (and against another checkout with .venv: make bench BEFORE=path);
+# then that of exact evaluation, of live play, and of stores and the service.
 bench: .venv/bench
-	$(BIN)/python benchmarks/speed.py --json benchmarks/speed.json
+	$(BIN)/python benchmarks/speed.py --json benchmarks/speed.json --plot docs/speed.svg $(if $(BEFORE),--before $(BEFORE))
 	$(BIN)/python benchmarks/exact.py --json benchmarks/exact.json
 	$(BIN)/python benchmarks/play.py --json benchmarks/play.json
 	$(BIN)/python benchmarks/store.py --json benchmarks/store.json

@@ -1,12 +1,17 @@
 """How fast metabandit is beside other ways to simulate the same policies, in one run on one thread.
 
-    python benchmarks/speed.py --json benchmarks/speed.json [--plot speed.svg] [--quick]
+    python benchmarks/speed.py --json benchmarks/speed.json [--plot speed.svg] [--before PATH] [--quick]
 
 Every contender does the whole job: it draws the problems, plays them and has their regret. A
 figure is the best of several repetitions, and contenders take turns, so that a slow moment of the
 machine slows them all. Seconds are the thread's own processor time, which does not count what other
 programs do meanwhile; only two threads against one is by the clock on the wall, as the median over
 pairs of runs, beside the same for vector loops that share nothing.
+
+Programs have code of their own, as in any run of some seconds, and as the kernels by hand have.
+
+With --before, a checkout of another version with a virtual environment in `.venv` plays the same
+policies in a process of its own, in the same turns. (versions.py compares more of two versions.)
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ import math
 import os
 import platform
 import random
+import subprocess
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -31,13 +37,14 @@ from river import bandit
 
 import metabandit as mb
 import peers
+from metabandit.kernels import fused
 from metabandit.kernels.simulator import simulate
 from metabandit.showing import text_table
 
 HORIZON = 100
 SEED = 1
-OURS, PEER, LIMIT = "metabandit", "peer", "limit"
-COLOURS = {OURS: "#0072B2", PEER: "#E69F00", LIMIT: "#999999"}
+OURS, BEFORE, PEER, LIMIT = "metabandit", "version before", "peer", "limit"
+COLOURS = {OURS: "#0072B2", BEFORE: "#56B4E9", PEER: "#E69F00", LIMIT: "#999999"}
 
 
 def numpy_ucb1(episodes: int, horizon: int, seed: int, arms: int = 2) -> np.ndarray:
@@ -105,6 +112,7 @@ class Contender:
     episodes: int
     play: Callable[[int], tuple[float, float]]  # episodes -> mean regret, its standard error
     same_as: str | None = None
+    clock: Callable[[], float] = time.thread_time
     seconds: float = math.inf
     regret: tuple[float, float] = (math.nan, math.nan)
 
@@ -119,9 +127,9 @@ class Contender:
         return {**kept, "steps_per_second": self.speed, **regret}
 
     def take_turn(self) -> None:
-        start = time.thread_time()
+        start = self.clock()
         self.regret = self.play(self.episodes)
-        self.seconds = min(self.seconds, time.thread_time() - start)
+        self.seconds = min(self.seconds, self.clock() - start)
 
 
 def evaluate(
@@ -145,6 +153,57 @@ def ours(policy: str, episodes: int, arms: int = 2, batch: int = 1) -> Contender
     return Contender(name, OURS, episodes, lambda count: evaluate(policy, count, arms, batch=batch))
 
 
+# What the version before runs: it answers each line with the seconds of processor time and the regret.
+CHILD = """
+import inspect, json, sys, time
+import metabandit as mb
+
+plain = {"floor": False} if "floor" in inspect.signature(mb.evaluate).parameters else {}
+for line in sys.stdin:
+    policy, arms, horizon, episodes, seed = json.loads(line)
+    begun = time.process_time()
+    found = mb.evaluate(policy, mb.Bernoulli(arms=arms), horizon, method="monte-carlo", seed=seed,
+                        episodes=episodes, threads=1, checkpoints=[horizon], **plain)[0]
+    seconds = time.process_time() - begun
+    print(json.dumps([seconds, found.mean_regret, found.standard_error]), flush=True)
+"""
+
+
+class VersionBefore:
+    """A process of another checkout; `seconds` is what it has spent on evaluations so far."""
+
+    def __init__(self, checkout: Path) -> None:
+        python = checkout.resolve() / ".venv" / "bin" / "python"
+        if not python.exists():
+            raise SystemExit(f"{python} is not there; make it with `make .venv/run` in {checkout}")
+        self.process = subprocess.Popen(
+            [python, "-c", CHILD], cwd=checkout, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )  # fmt: skip
+        self.seconds = 0.0
+
+    def evaluate(self, policy: str, episodes: int, arms: int) -> tuple[float, float]:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps([policy, arms, HORIZON, episodes, SEED]) + "\n")
+        self.process.stdin.flush()
+        if not (line := self.process.stdout.readline()):
+            raise SystemExit(f"the version before ended with exit code {self.process.wait()}")
+        seconds, mean, error = json.loads(line)
+        self.seconds += seconds
+        return mean, error
+
+    def contender(self, policy: str, episodes: int, arms: int = 2) -> Contender:
+        mine = ours(policy, episodes, arms).name
+        return Contender(
+            mine.replace(OURS, BEFORE),
+            BEFORE,
+            episodes,
+            lambda count: self.evaluate(policy, count, arms),
+            same_as=mine,
+            clock=lambda: self.seconds,
+        )
+
+
 def peer(name: str, episodes: int, simulator: Any, same_as: str | None, group: str = PEER):
     def play(count: int) -> tuple[float, float]:
         regret = simulator(count, HORIZON, SEED + 1)
@@ -153,29 +212,40 @@ def peer(name: str, episodes: int, simulator: Any, same_as: str | None, group: s
     return Contender(name, group, episodes, play, same_as)
 
 
-def contenders(quick: bool) -> dict[str, Contender]:
+# Policies, arms and episodes that this version and the one before play.
+OURS_PLAYED = (
+    ("ucb1", 2, 400_000),
+    ("r + 3/(n + 2)", 2, 400_000),
+    ("kl-ucb", 2, 40_000),
+    ("thompson", 2, 40_000),
+    ("ucb1", 10, 40_000),
+    ("r + 3/(n + 2)", 10, 40_000),
+    ("thompson", 10, 8_000),
+    ("ucb2", 2, 20_000),
+    ("bayes-ucb", 2, 2_000),
+)
+
+
+def contenders(quick: bool, before: Path | None) -> dict[str, Contender]:
     ucb1, kl, ten = "metabandit: ucb1", "metabandit: kl-ucb", "metabandit: ucb1, K=10"
     made = [
-        ours("ucb1", 100_000),
-        ours("r + 3/(n + 2)", 100_000),
-        ours("kl-ucb", 40_000),
-        ours("thompson", 20_000),
-        ours("ucb1", 20_000, arms=10),
+        *(ours(policy, episodes, arms) for policy, arms, episodes in OURS_PLAYED),
         ours("ucb1", 100_000, batch=10),
         ours("r + 3/(n + 2)", 100_000, batch=10),
         ours("ucb1", 20_000, arms=10, batch=10),
-        ours("ucb2", 4_000),
-        ours("bayes-ucb", 1_000),
         peer("NumPy: UCB1", 20_000, numpy_ucb1, ucb1),
         peer("NumPy: UCB1, two arms only", 40_000, numpy_ucb1_two, ucb1),
         peer("NumPy: UCB1, K=10", 10_000, lambda *run: numpy_ucb1(*run, arms=10), ten),
         peer("numba, scalar: UCB1", 40_000, peers.scalar_ucb1, ucb1),
         peer("numba, scalar: KL-UCB", 2_000, peers.scalar_kl_ucb, kl),
         peer("river: UCB(delta=1)", 200, river_ucb1, ucb1),
-        peer("by hand: UCB1", 100_000, peers.hand_ucb1, ucb1),
-        peer("by hand: UCB1, rearranged", 100_000, peers.hand_ucb1_rearranged, ucb1),
+        peer("by hand: UCB1", 400_000, peers.hand_ucb1, ucb1),
+        peer("by hand: UCB1, rearranged", 400_000, peers.hand_ucb1_rearranged, ucb1),
         peer("draws only", 200_000, peers.draws_only, None, LIMIT),
     ]
+    if before is not None:
+        other = VersionBefore(before)
+        made += [other.contender(policy, episodes, arms) for policy, arms, episodes in OURS_PLAYED]
     for contender in made:
         contender.play(100)  # compile
         if quick:
@@ -286,7 +356,7 @@ def plot(made: dict[str, Contender], path: str) -> None:
     from matplotlib.patches import Patch
 
     order = sorted(made.values(), key=lambda contender: contender.speed)
-    figure, axes = plt.subplots(figsize=(9, 5.5), layout="constrained")
+    figure, axes = plt.subplots(figsize=(9, 0.28 * len(made) + 1), layout="constrained")
     speeds = [contender.speed for contender in order]
     colours = [COLOURS[contender.group] for contender in order]
     bars = axes.barh([contender.name for contender in order], speeds, color=colours)
@@ -304,6 +374,10 @@ def plot(made: dict[str, Contender], path: str) -> None:
     figure.savefig(path)
 
 
+# How many times as fast as the version before batches and delays, at least.
+GAINS = {"ucb1, K=10": 2.0, "r + 3/(n + 2), K=10": 2.0, "thompson": 2.0, "bayes-ucb": 5.0}
+
+
 def judge(made: dict[str, Contender], threads: float, compilations: int) -> list[dict[str, Any]]:
     """The targets, and whether they are reached."""
 
@@ -313,9 +387,14 @@ def judge(made: dict[str, Contender], threads: float, compilations: int) -> list
     targets = [
         ("UCB1 against vectorised NumPy", ratio("ucb1", "NumPy: UCB1"), 15.0),
         ("UCB1 against river", ratio("ucb1", "river: UCB(delta=1)"), 800.0),
-        ("UCB1 against a kernel by hand", ratio("ucb1", "by hand: UCB1"), 0.45),
+        ("UCB1 against a kernel by hand", ratio("ucb1", "by hand: UCB1"), 0.7),
         ("KL-UCB against scalar bisection", ratio("kl-ucb", "numba, scalar: KL-UCB"), 15.0),
         ("two threads against one", threads, 1.7),
+    ]
+    targets += [
+        (f"{name} against the version before", ratio(name, f"{BEFORE}: {name}"), least)
+        for name, least in GAINS.items()
+        if f"{BEFORE}: {name}" in made
     ]
     rows = [
         {"target": target, "measured": value, "wanted": f">= {least:g}", "reached": value >= least}
@@ -329,12 +408,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="The speed of metabandit beside its peers.")
     parser.add_argument("--json", metavar="PATH", help="write all figures to this file")
     parser.add_argument("--plot", metavar="PATH", help="draw the contenders' speeds, as SVG")
+    parser.add_argument("--before", metavar="PATH", type=Path, help="a checkout with .venv")
     parser.add_argument("--quick", action="store_true", help="smaller sizes, fewer repetitions")
     options = parser.parse_args()
     repetitions = 4 if options.quick else 40
 
     compilations = compilations_for_a_second_policy()
-    made = contenders(options.quick)
+    # A program that plays for seconds gets code of its own: here at once.
+    fused._PATIENCE = 0.0
+    made = contenders(options.quick, options.before)
     for _ in range(repetitions):
         for contender in made.values():
             contender.take_turn()
@@ -352,7 +434,7 @@ def main() -> None:
     heads = ["contender", "steps/s", "ucb1 / this", "mean regret", "+-"]
     print_table(f"One thread, two Bernoulli arms unless said, T = {HORIZON}", heads, cells)
 
-    count = 250_000 if options.quick else 500_000
+    count = 1_000_000 if options.quick else 4_000_000
     runs = [lambda n=n: evaluate("ucb1", count, threads=n) for n in (1, 2)]
     loops = [lambda n=n: independent_loops(n) for n in (1, 2)]
     gain, free_gain = gains(repetitions, [runs, loops])
