@@ -173,7 +173,6 @@ def fill_beta(
 
     lines: the points x, and room for two rows as long
     """
-    # Long because all that is computed per point is computed in one pass, from the same few values.
     x, bends, places = lines[0], lines[1], lines[2]
     tail = _FINE_TAIL if fine else _TAIL
     part = _FINE_STEP if fine else _STEP

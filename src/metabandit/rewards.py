@@ -92,7 +92,8 @@ class Rewards:
         number = check_whole(plays, "plays", 0, most=2**53)
         amount = read_number(total, "total")  # type: ignore[arg-type]
         if not number:
-            raise InputError(f"0 plays have the sum 0, not {amount:g}; nothing was counted")
+            what = f"the sum 0, not {amount:g}" if amount else f"no squares, not {squares}"
+            raise InputError(f"0 plays have {what}; nothing was counted")
         self.check_counts(number, amount, "nothing was counted")
         if self.binary and amount != int(amount):
             raise InputError(

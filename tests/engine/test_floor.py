@@ -136,6 +136,14 @@ def test_the_command_says_which_floor_it_is(tmp_path):
     assert "expected reward" in answer("optimal | --horizon | 10 | --batch | 5", tmp_path)
 
 
+def test_a_wanted_floor_is_a_bound_where_the_optimum_needs_too_much_memory(monkeypatch):
+    monkeypatch.setattr("metabandit.engine.floor.free_memory", lambda: 1000)
+    task = ("r + a/n", mb.Bernoulli(2), 30)
+    found = mb.learn(*task, generations=1, effort=0.02, floor=True, floor_effort=0.02)
+    assert found.comparison.floor.kind == "bound"
+    assert 0.0 < found.floor < mb.optimal(mb.Bernoulli(2), 30).regret
+
+
 def test_a_search_has_the_floor_that_is_wanted():
     def learn(**given):
         return mb.learn("r + a/n", mb.Bernoulli(2), 10, generations=1, effort=0.01, **given)

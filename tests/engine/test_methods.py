@@ -67,7 +67,8 @@ def test_compilation_is_announced_for_the_kernels_that_are_used(monkeypatch):
 
     asked, said = [], []
     monkeypatch.setattr(jit, "is_cached", lambda kernel: asked.append(kernel) or kernel is not None)
-    exact.announce_compilation(2, said.append)
-    exact.announce_compilation(2, said.append, mb.Feedback(batch=5))
-    assert asked == [forward.run_two, batches.advance]
+    exact.announce_compilation(2, 100, said.append)
+    exact.announce_compilation(2, 1000, said.append)
+    exact.announce_compilation(2, 100, said.append, mb.Feedback(batch=5))
+    assert asked == [forward.run_two, forward.run_part, batches.advance]
     assert said == []

@@ -33,6 +33,16 @@ def test_pseudo_plays_of_any_size(text, alpha, beta, horizon):
     assert abs(found.mean_regret - exact.mean_regret) < 5 * found.standard_error
 
 
+@pytest.mark.parametrize("prior", ["truncated-gaussian", "beta"])
+@pytest.mark.parametrize("shape", ["a=0.3,b=1", "a=1,b=0.3333333333333333"])
+def test_beta_variates_with_small_parameters_end(prior, shape):
+    """Lanes of float32 draw from Beta(a, b) with a and b from 1/2 on only."""
+    small, plain = f"thompson:{shape}", "thompson:a=0.5,b=1"
+    found = mb.evaluate([small, plain, "uniform"], prior, 30, arms=2, episodes=4000, floor=False)
+    assert found[small].mean_regret < found["uniform"].mean_regret
+    assert found[small].mean_regret == pytest.approx(found[plain].mean_regret, rel=0.3)
+
+
 def test_pseudo_plays_of_any_size_in_batches():
     prior = mb.Bernoulli(alpha=[2e7, 1.0], beta=[2e7, 1.0])
     options = {"start": "prior-counts", "floor": False, "feedback": {"batch": 10}}

@@ -66,8 +66,9 @@ _LEARNING_WORK, _EXACT_LEARNING = 4.8e9, 24.0
 # The weights of Power-1, and the candidates that `learn` judges exactly with effort 1; its index takes this
 # many times as long as a formula. From _LONG plays on a quarter is spent on shorter ones.
 _WEIGHTS, _LEARNING_CANDIDATES, _POWER, _LONG = 14, 400 * 14, 1.6, 400
-# A generation of Power-1 has 11 candidates, and there should be _GENERATIONS of them, _FEW at least.
-_GENERATION, _GENERATIONS, _FEW = 11, 15, 8
+# A generation of Power-1 has 22 candidates if they are simulated, and there should be _GENERATIONS of them,
+# _FEW at least.
+_GENERATION, _GENERATIONS, _FEW = 22, 15, 8
 # Shares of the time that is left: first look, formulas, learning, comparison, floor; then wrong priors.
 _SHARES = {"first": 0.2, "formulas": 0.25, "learning": 0.4, "comparison": 0.6, "floor": 0.25}
 # Of a time limit, the share and the seconds that are kept for the end.
@@ -157,7 +158,7 @@ class Steps:
 
         task, ready = self.task, simulated.is_compiled()
         if self.measured.exact:
-            exact.announce_compilation(task.prior.arms, self.announce, task.feedback)
+            exact.announce_compilation(task.prior.arms, task.horizon, self.announce, task.feedback)
         simulated.announce_compilation(
             self.announce, task.prior, task.horizon, [(task.prior.counts(), None)]
         )

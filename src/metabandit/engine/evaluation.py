@@ -238,7 +238,7 @@ def _evaluate_plans(
     engine = Engine(task.prior, task.horizon, task.workers, feedback=task.feedback)
     if task.method == EXACT:
         if announce is not None:
-            exact.announce_compilation(task.prior.arms, announce, task.feedback)
+            exact.announce_compilation(task.prior.arms, task.horizon, announce, task.feedback)
         evaluations = engine.evaluate_exactly(plans, task.checkpoints, **how)
         return task, evaluations, np.zeros((len(plans), len(plans)))
     if announce is not None:

@@ -42,14 +42,16 @@ def obstacle(
 
 
 def announce_compilation(
-    arms: int, announce: Callable[[str], None], feedback: Feedback = IMMEDIATE
+    arms: int, horizon: int, announce: Callable[[str], None], feedback: Feedback = IMMEDIATE
 ) -> None:
     """Say so if the kernels must be compiled first, which happens once."""
     from ..kernels import batches, forward, jit, three_arms
 
     kernel = three_arms.step_forward
-    if arms == 2:
-        kernel = forward.run_two if feedback == IMMEDIATE else batches.advance
+    if arms == 2 and feedback != IMMEDIATE:
+        kernel = batches.advance
+    elif arms == 2:
+        kernel = forward.run_part if horizon > LONG else forward.run_two
     if not jit.is_cached(kernel):
         announce("compiling the exact evaluation for this machine, once (about 20 s) ...")
 

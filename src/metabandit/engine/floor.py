@@ -12,11 +12,11 @@ from ..bayes.bounds import Bound, bound_seconds, has_bound, kept_bound
 from ..bayes.optimum import Optimum, has_optimum, optimal, solved_feedback
 from ..errors import InputError
 from ..feedback import Feedback
-from ..memory import duration
+from ..memory import duration, free_memory
 from ..policies import Progress
 from ..priors import Prior
 from ..workers import Job, Pending, Workers
-from .costs import CORES, optimum_seconds
+from .costs import CORES, optimum_memory, optimum_seconds
 from .limits import TimeLimit
 
 # A comparison shows the floor where it takes less than about a second, a search where it takes a minute.
@@ -128,7 +128,8 @@ def floor_of_search(
     find: Callable[..., Optimum | Bound | None] = partial(
         optimal, prior, horizon, feedback=feedback
     )
-    if seconds > (_SOLVABLE if wanted else _PATIENCE):
+    fits = not has_bound(prior) or optimum_memory(prior, horizon, feedback) <= free_memory()
+    if not fits or seconds > (_SOLVABLE if wanted else _PATIENCE):
         if not has_bound(prior):
             return None
         if known := _bound(prior, horizon, feedback, effort, compute=False):

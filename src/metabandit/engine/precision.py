@@ -42,6 +42,8 @@ _MOST_PLAYS = 2**24
 _MOST_PSEUDO_PLAYS = 1000.0
 _LEAST_PSEUDO_SUM = 0.5
 _LEAST_CHANGE = 2e-4
+# The least a and b from which lanes of float32 draw Beta variates.
+_LEAST_SHAPE = 0.5
 # The rarest rewards that 23 bits do for: their probability is then right to 0.06 %.
 _RAREST = 1e-4
 # Size of the means times plays, over the differences of means, that float32 and float64 do with.
@@ -116,6 +118,8 @@ class Precision:
             pairs = decision.means
         elif isinstance(decision, (ByBelief, ByPosterior)):
             pairs = decision.belief.pairs if isinstance(decision.belief, BetaBelief) else ()
+        if isinstance(decision, ByPosterior) and pairs and min(map(min, pairs)) < _LEAST_SHAPE:
+            return True
         believed = np.array([(a + b, a) for a, b in pairs]).T
         return bool(pairs) and _is_extreme(believed, binary=self.prior.family.binary)
 

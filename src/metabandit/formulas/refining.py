@@ -69,19 +69,19 @@ def _refined(
         time_limit=_LEARNING_SHARE * task.time_limit.left / more if task.time_limit.given else None,
         initial=values,
         effort=_EFFORT,
+        floor=False,
         seed=task.seed,
         threads=task.workers.threads,
         executor=task.workers.executor,
     )
     if learned.unbeaten is not None:
         return entry
-    assert learned.comparison is not None
-    assert learned.evaluation is not None
-    assert learned.objective is not None
     assert isinstance(learned.file.policy, Expression)
-    # With the seed of the learner: the same method, the same problems, the same rewards.
+    # Both with the effort and seed of the task: the same method, the same problems, the same rewards.
     before = measure(task, policy(entry.formula, start=task.start), announce)
-    after = Measurement(learned.policy, learned.comparison, learned.evaluation, learned.objective)
+    after = measure(task, learned.policy, announce)
+    if after.unbeaten:
+        return entry
     return replace(entry, refined=Refined(learned.file.policy, before, after))
 
 

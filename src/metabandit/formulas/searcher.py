@@ -270,7 +270,7 @@ def _announce_work(
     """Say what takes long, or refuse it."""
     prior, horizon = task.prior, task.horizon
     if strategy == ExactSearch.name:
-        exact.announce_compilation(prior.arms, announce, task.feedback)
+        exact.announce_compilation(prior.arms, horizon, announce, task.feedback)
         return
     check_simulation(
         prior, horizon, policies=classes if strategy == Halving.name else 1, problems=episodes,

@@ -49,8 +49,8 @@ table: float64[row, entry], indices of pairs by level; begins: int64[N], where t
     of an arm that can have N plays in all begin
 cuts: uint16[entry, 2], for each m and pair of arm 1: arm 1 is better while s2 is below the first
     number, and as good while it is below the second
-gammas: float64[10, .], logarithms of the Gamma function at i more than a, b and a + b of arm 1, then of
-    arm 2, then of both arms' sum; then the numbers a1, b1, a2, b2 themselves
+gammas: float64[10, .], logarithms of Gamma(x + i)/Gamma(x) for x = a, b and a + b of arm 1, then of arm 2, then
+    of both arms' sum (its first row with the quotient of what is left out); then a1, b1, a2, b2 themselves
 corner: float64[n1, n2], P(X1 > X2) for arms that never succeeded
 """
 

@@ -2,8 +2,8 @@
 
 Ties are relative to the size of an index, so rounding errors of an index that is 0 would rank the arms.
 `guarded` writes such a sum as the operator `difference`, which is 0 where it is lost beside its terms.
-Every interpreter of an index takes the guarded tree: what is exact, simulated, played live and exported
-agree.
+Every engine takes the guarded tree: what is exact, simulated, played live and exported agree. Only the classes
+of formulas (formulas/) rank trees as they are, thousands in a second; what they find is measured guarded.
 
 A sum whose terms have one sign cannot cancel, which ranges show (rewards are taken for positive there).
 The others are tried in the states of an arm with few plays: one is guarded if in some state it is not 0,
@@ -85,8 +85,10 @@ def _lost(parts: Iterable[Tree], suspects: list[Apply]) -> set[Apply]:
         elif isinstance(node, Name) and node.name in tried:
             values[node] = tried[node.name]
         elif isinstance(node, Name):
-            # A parameter: some number that is like no other.
-            values[node] = [0.5 + sum(map(ord, node.name)) % 97 / 89.0 * math.sqrt(0.5)] * count
+            # A parameter: some number that is hardly a mean or a quotient of plays.
+            values[node] = [
+                0.5 + (1 + sum(map(ord, node.name)) % 97) / 89.0 * math.sqrt(0.5)
+            ] * count
         else:
             function = OPERATORS[node.operator].function
             rows = [values[operand] for operand in node.operands]

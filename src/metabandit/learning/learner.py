@@ -425,7 +425,9 @@ def _run(
             prior, horizon = search.task.prior, search.task.horizon
             simulated.announce_compilation(announce, prior, horizon, [(prior.counts(), None)])
         else:
-            exact.announce_compilation(search.task.prior.arms, announce, search.task.feedback)
+            exact.announce_compilation(
+                search.task.prior.arms, search.task.horizon, announce, search.task.feedback
+            )
     try:
         for generation in search.run():
             if progress is not None:

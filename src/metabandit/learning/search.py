@@ -44,8 +44,10 @@ _FINALISTS = 6
 # Of a time limit, the share after which the search ends, its result is chosen, and, if that was on a
 # coarse clock, chosen one play at a time.
 _SEARCHED, _CHOSEN, _PLAYED_OUT = 0.6, 0.7, 0.8
-# Finalists that are played one play at a time, the work for that, and the fewest episodes.
-_LAST, _LAST_WORK, _FEWEST_LAST = 3, 2e10, 256
+# Choosing among noisy finalists takes this share of what the search took.
+_CHOICE = 0.1
+# Finalists that are played one play at a time, the work for that, and the most and fewest episodes.
+_LAST, _LAST_WORK, _MOST_LAST, _FEWEST_LAST = 3, 2e10, 20_000, 256
 # With a time limit problems are drawn so that a stage has time for this many generations; the fewest
 # with which one is worth its time; and by how much longer than the last one the next may take.
 _GENERATIONS = 15
@@ -413,7 +415,13 @@ class Search:
             recent = [space.normalise(item) for item in stage.centers]
             recent = recent[-max(1, len(recent) // 3) :]
             finalists += [np.mean(recent, axis=0), *stage.leaders[-_FINALISTS:]]
-            judge.problems *= 2
+            taken = sum(
+                record["work"]
+                for record in self.trace.records
+                if record["stage"] == len(self.stages) - 1
+            )
+            each = judge.work(len(finalists) + 1) / judge.problems
+            judge.problems = max(2 * judge.problems, int(_CHOICE * taken / each))
         finalists.append(space.center)
         limit = self.task.time_limit
         if limit.given and judge.noisy:
@@ -434,7 +442,7 @@ class Search:
         stage, limit = self.stages[-1], self.task.time_limit
         judge = Judge(stage.judge.task, SIMULATED, seed=stage.judge.seed)
         work = judge.work(len(finalists)) / judge.problems
-        problems = min(judge.problems, int(_LAST_WORK * self.task.effort / work))
+        problems = min(_MOST_LAST // judge.runs, int(_LAST_WORK * self.task.effort / work))
         if limit.given:
             pace = judge.pace(stage.space.policy(stage.space.center)) * len(finalists)
             problems = min(problems, int((_PLAYED_OUT * limit.seconds - limit.passed) / pace))

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..drawing import BLUE, INK, LINES, SKY, VERMILION, logarithmic, new_axes
 from ..formulas.sample import variables_after
+from ..language.cancelling import guarded
 from ..language.values import evaluate_tree
 from ..policies import IndexPolicy, OptimalPolicy, Policy, Setting
 from ..policies import policy as read_policy
@@ -32,7 +33,7 @@ def indices(
     counts = policy.start.counts(prior)
     with np.errstate(all="ignore"):
         values = variables_after(plays, np.zeros_like(plays), wins, wins, counts, horizon)
-    return np.broadcast_to(evaluate_tree(policy.bound, values), plays.shape)
+    return np.broadcast_to(evaluate_tree(guarded(policy.bound), values), plays.shape)
 
 
 def _thresholds(
