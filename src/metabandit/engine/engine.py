@@ -48,7 +48,7 @@ _MOST_KEPT = 100_000_000
 _BLOCK_WORK = 2e8
 _BLOCKS = 256
 # The fewest episodes that are played in step where a time limit is near.
-_FEW_LANES = 64
+FEW_LANES = 64
 
 
 def hand_out(
@@ -314,7 +314,7 @@ class Engine:
         blocks = _CHUNK_WORK // (self.horizon * self.prior.arms) // MOST_LANES
         size = max(1, min(MOST_EPISODES, max(1, blocks) * MOST_LANES) // runs)
         threads = self.workers.slots
-        least = max(1, _FEW_LANES // runs) * threads
+        least = max(1, FEW_LANES // runs) * threads
         count = least if limit.given else problems - first
         while first < problems:
             last, begun = min(first + count, problems), limit.passed

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..engine import Comparison, Evaluation, default_checkpoints, evaluate, exact
+from ..engine.costs import simulation_seconds
+from ..engine.engine import FEW_LANES
 from ..engine.floor import floor_of_search
 from ..engine.simulated import feedback_obstacle
 from ..engine.task import Task, stream
@@ -37,6 +39,8 @@ _OBJECTIVE_WORK = 1e10
 # Of these many there are always as many as this work allows; of the fewest, whatever it takes.
 _ENOUGH_EPISODES, _ENOUGH_WORK = 20_000, 5e9
 _LEAST_EPISODES = 2000
+# How much more a step of few episodes takes per episode than one of many.
+_FEW_LANES_COST = 3.0
 # A policy is better than what was chosen if its value is less by this many standard errors.
 _CLEARLY = 3.0
 
@@ -94,6 +98,12 @@ def asked(task: Task) -> dict[str, Any]:
         "feedback": task.feedback,
         "seed": task.seed,
     }
+
+
+def least_seconds(task: Task) -> float:
+    """About how long the comparison at the end takes at least: a block of few episodes, of every policy."""
+    policies = len(_CLASSICS) + 2
+    return _FEW_LANES_COST * policies * simulation_seconds(task.prior, task.horizon, FEW_LANES)
 
 
 def _rivals(task: Task, more: Sequence[Policy]) -> list[Policy]:

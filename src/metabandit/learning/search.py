@@ -22,6 +22,7 @@ from ..memory import duration
 from ..policies import Policy
 from ..priors.families import Array
 from .judges import CHOOSING, EXACTLY, SIMULATED, Judge, coarse_growth, judging_method
+from .measure import least_seconds
 from .optimizers.base import Optimizer, make_optimizer
 from .spaces import Space
 from .trace import Trace, digest, read_values, write_values
@@ -197,6 +198,11 @@ class Search:
             judge = Judge(task, method, seed=seed, training=self.training, growth=growth)
             yield Stage(which, judge, number == len(steps) - 1, which.center)
 
+    def _end(self, share: float) -> float:
+        """The seconds after which a step ends that may take this share of the time limit: less if measuring needs more."""
+        whole = self.task.time_limit.seconds
+        return share * min(whole, max(whole - least_seconds(self.task), 0.0) / _PLAYED_OUT)
+
     def plan_time(self) -> str | None:
         """Give each stage its share of the time limit; says why if there is no time for a generation.
 
@@ -211,7 +217,7 @@ class Search:
             population = len(optimizer.ask())
         pace = population * last.judge.pace(last.space.policy(last.space.center))
         shares = [stage.share for stage in self.stages]
-        begin, end = limit.passed, _SEARCHED * limit.seconds
+        begin, end = limit.passed, self._end(_SEARCHED)
         for number, stage in enumerate(self.stages):
             stage.until = begin + (end - begin) * sum(shares[: number + 1]) / sum(shares)
         time_left = (end - begin) * last.share / sum(shares)
@@ -426,7 +432,7 @@ class Search:
         limit = self.task.time_limit
         if limit.given and judge.noisy:
             pace = judge.pace(space.policy(space.center)) * len(finalists)
-            fit = int((_CHOSEN * limit.seconds - limit.passed) / pace)
+            fit = int((self._end(_CHOSEN) - limit.passed) / pace)
             judge.problems = max(2, min(judge.problems, fit))
         # Numbers that no generation had: fresh problems.
         values, _ = judge.judge([stage.candidate(item) for item in finalists], CHOOSING)
@@ -445,7 +451,7 @@ class Search:
         problems = min(_MOST_LAST // judge.runs, int(_LAST_WORK * self.task.effort / work))
         if limit.given:
             pace = judge.pace(stage.space.policy(stage.space.center)) * len(finalists)
-            problems = min(problems, int((_PLAYED_OUT * limit.seconds - limit.passed) / pace))
+            problems = min(problems, int((self._end(_PLAYED_OUT) - limit.passed) / pace))
         judge.problems = stage.judge.problems = max(problems, _FEWEST_LAST // judge.runs, 2)
         candidates = [stage.candidate(item) for item in finalists]
         values, parts = judge.judge_parts(candidates, CHOOSING)
