@@ -50,19 +50,20 @@ TASKS = {
 }
 
 
-def run(task: Task, limit: float, threads: int, out: Path) -> tuple[float, float]:
-    """Run the command; the seconds that it took, by the clock and of the processor."""
+def run(task: Task, limit: float, threads: int, out: Path) -> tuple[float, float, bool]:
+    """Run the command; the seconds that it took, by the clock and of the processor, and whether there was time for it."""
     line = f"{task.command} --prior {task.prior} --arms {task.arms} --horizon {task.horizon}"
     line += "" if task.batch is None else f" --batch {task.batch}"
     line += f" --time-limit {limit:g} --threads {threads} --force"
     command = [sys.executable, "-m", "metabandit", *shlex.split(line), "--out", str(out)]
     begun, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
+    refused = done.returncode == 2 and "leaves no time" in done.stderr
+    if done.returncode and not refused:
         raise SystemExit(f"metabandit {line}\n{done.stderr}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return time.monotonic() - begun, spent
+    return time.monotonic() - begun, spent, not refused
 
 
 def check(task: Task, out: Path, seconds: float, threads: int) -> tuple[str, mb.Difference]:
@@ -102,7 +103,14 @@ def main() -> None:
             task = TASKS[name]
             run(task, limits[0], options.threads, out)
             for limit in limits:
-                took, spent = run(task, limit, options.threads, out)
+                took, spent, found = run(task, limit, options.threads, out)
+                if not found:
+                    lines.append(
+                        f"| {name} | {limit:g} | {took:.1f} | {100 * took / limit:.0f} % | {spent:.1f} | "
+                        f"refused: too little time | | {'yes' if took <= limit else 'NO'} |"
+                    )
+                    print(lines[-1], flush=True)
+                    continue
                 rival, ahead = check(task, out, options.check, options.threads)
                 low, high = ahead.interval
                 holds = took <= 1.1 * limit and high >= 0.0

@@ -436,10 +436,12 @@ def _choose(
     if limit.given and name == Halving.name:
         each = slowness * costs.simulation_seconds(task.prior, task.horizon, episodes) / costs.CORES
         if each * programs.count > time:
+            fitting = int(time / each)
+            fit = f" (about {fitting:,} formulas fit)" if fitting > 0 else ""
             raise InputError(
                 f"the time limit leaves no time to search: {programs.count:,} formulas on {episodes} "
                 f"episodes of {task.horizon:,} plays take about {duration(each * programs.count)}, a "
-                f"first round of many; choose a shorter --length (about {max(0, int(time / each)):,} formulas fit), "
+                f"first round of many; choose a shorter --length{fit}, "
                 f"a shorter horizon, or a time limit of {duration(3 * each * programs.count / _SEARCHED)}"
             )
     settings = {Halving.name: {"episodes": episodes}, "ucb1-tuned": {"pulls": pulls}}
