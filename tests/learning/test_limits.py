@@ -162,5 +162,7 @@ def test_a_search_of_formulas_returns_a_classic_if_no_formula_is_better():
 
 def test_formulas_without_time_for_one_round_are_refused(monkeypatch):
     monkeypatch.setattr("metabandit.formulas.searcher._slowness", lambda task, programs: 1e9)
-    with pytest.raises(mb.InputError, match="choose a shorter --length, a shorter horizon, or a time limit of"):
+    with pytest.raises(
+        mb.InputError, match="choose a shorter --length, a shorter horizon, or a time limit of"
+    ):
         mb.search(mb.Bernoulli(arms=3), 50, length=3, time_limit=5)

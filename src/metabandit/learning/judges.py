@@ -33,7 +33,7 @@ _RUNS = 100
 # problem matters, that takes more of them.
 _FIRST_EPISODES, _FIRST_OF_RUNS = 1000, 20_000
 _MOST_EPISODES = 4_000_000
-# More problems are drawn once the noise is so many times the differences among the better half: many generations
+# More problems are drawn once the noise is three times the differences among the better half: many generations
 # on few problems, fresh ones each time, come further than few generations on many.
 _NOISE_SHARE = 3.0
 _GROWTH = 1.25
