@@ -3,7 +3,8 @@
 Ties are relative to the size of an index, so rounding errors of an index that is 0 would rank the arms.
 `guarded` writes such a sum as the operator `difference`, which is 0 where it is lost beside its terms.
 Every engine takes the guarded tree: what is exact, simulated, played live and exported agree. Only the classes
-of formulas (formulas/) rank trees as they are, thousands in a second; what they find is measured guarded.
+of formulas (formulas/) rank trees as they are, thousands in a second; what they find is measured guarded. Exports
+look at the numbers of parameters themselves, where the others take made-up ones.
 
 A sum whose terms have one sign cannot cancel, which ranges show (rewards are taken for positive there).
 The others are tried in the states of an arm with few plays: one is guarded if in some state it is not 0,

@@ -39,7 +39,7 @@ _PREPARATION = 0.25
 # From this horizon on a tenth of it is learned first.
 _LONG = 400
 _REACHED = 1e-7
-# A positive factor of all weights changes no policy, and noise drives them apart: beyond this they are scaled back.
+# A positive factor of all weights changes no policy, and with noise they grow: beyond this they are scaled back.
 _FAR = 1e6
 _FINALISTS = 6
 # Of a time limit, the share after which the search ends, its result is chosen, and, if that was on a
